@@ -118,7 +118,7 @@ class Bench:
         return min(run(program.command, 120, self.folder / f"{program.name}.log")[0] for _ in range(2))
 
     def racing(self, programs):
-        print(f"{'program':22} {'found':6} {'edge':6} {'replays':8} {'runs':>5} {'seconds':>8}  {'plain':>6} "
+        print(f"{'program':22} {'found':6} {'edge':7} {'replays':8} {'runs':>5} {'seconds':>8}  {'plain':>6} "
               f"{'observed':>8} {'delayed':>8}  first -> second", flush=True)
         end, rows = time.monotonic() + self.options.budget, []
         for index, program in enumerate(programs):
@@ -133,8 +133,9 @@ class Bench:
             changes, replays = self.replay(program, path) if races else (None, None)
             end += time.monotonic() - paused  # the time to find is what the budget is about
             plain = seconds(runs, ("plain",))
+            edge = "right" if right else "-" if not race else "WRONG" if race.get("waits") else "unnamed"
             row = dict(program=program.name, answer=(said or {}).get("answer"), status=status, is_found=bool(races),
-                       is_edge_right=bool(right), changes=changes, replays=replays, runs=len(runs), seconds=took,
+                       edge=edge, changes=changes, replays=replays, runs=len(runs), seconds=took,
                        alone_s=alone, plain_s=plain, observed_s=seconds(runs, ("observe",)),
                        delayed_s=seconds(runs, DISTURBED))
             row["observing"] = ratio(row["observed_s"], alone)
@@ -143,10 +144,10 @@ class Bench:
             pair = (f"{end_text(race.get('first'))} -> {end_text(race.get('second'), race.get('is_host'))}" if race else
                     f"{row['answer'] or f'no document, exit status {status}: {log}'}")
             counted = "-" if replays is None else f"{changes}/{replays}"
-            print(f"{program.name:22} {'yes' if races else 'NO':6} {'right' if right else 'WRONG' if races else '-':6} "
+            print(f"{program.name:22} {'yes' if races else 'NO':6} {edge:7} "
                   f"{counted:8} {len(runs):5} {took:8.1f}  {shown(alone):>6} {shown(row['observing'], '{:.2f}x'):>8} "
                   f"{shown(row['delaying'], '{:.2f}x'):>8}  {pair}", flush=True)
-        found, right = sum(row["is_found"] for row in rows), sum(row["is_edge_right"] for row in rows)
+        found, right = sum(row["is_found"] for row in rows), sum(row["edge"] == "right" for row in rows)
         again = sum(bool(row["replays"]) and row["changes"] * 10 >= 9 * row["replays"] for row in rows)
         print(f"\nfound {found} of {len(rows)}, the right edge {right}, replays of 9 in 10 or more {again}; "
               f"{sum(row['runs'] for row in rows)} runs in {sum(row['seconds'] for row in rows):.0f} s")

@@ -63,9 +63,10 @@ struct RaceFlags {
     syntax.add("--force,-f", is_forced, "replace files that exist");
     syntax.add("--quiet,-q", is_quiet, "print the result only");
     syntax.footer(
-        "Exit code: 0 no race was found, 1 the program failed or was not seen, 2 bad input, or no\n"
-        "output is the same twice, 3 a race was found, 4 delays change the output and no wait ends\n"
-        "that, or a run did not end, or a wait that was taken away was not found, 130 interrupted.");
+        "Exit code: 0 no race was found, 1 the program failed or was not seen,\n"
+        "2 bad input, or no output is the same twice, 3 a race was found,\n"
+        "4 delays change the output and no wait ends that, or a run did not end,\n"
+        "or a wait that was taken away was not found, 130 interrupted.");
   }
 
   bool prints_json() const { return is_json || output == "-"; }

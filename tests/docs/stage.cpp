@@ -42,7 +42,7 @@ bool is_refusal(const std::string& need, const Outcome& outcome) {
       "--device cuda[^\n]*: (libcuda\\.so\\.1 not found|no device|built without|left out of this build)|nothing was "
       "captured: there is no "
       "CUDA|"
-      "cuda +not here|no CUDA driver|cannot import torch|torch finds no GPU|the program submitted no GPU command");
+      "cuda +not here|no CUDA driver|cannot import torch|torch finds no GPU");
   static const std::regex kHip(
       "--device hip[^\n]*: (libamdhip64[^\n]* not found|no device|no AMD|built without|left out of this build)|no "
       "ROCm|rocprofv3: not found in PATH|librocprofiler-sdk[^\n]* was not found|rocprofv3 is not in PATH|"

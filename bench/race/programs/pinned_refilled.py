@@ -16,7 +16,6 @@ def step(index):
     if FIXED:
         transfer.synchronize()
     staging.copy_(batches[index])
-    transfer.wait_stream(main)
     with torch.cuda.stream(transfer):
         device[index].copy_(staging, non_blocking=True)
     main.wait_stream(transfer)

@@ -38,23 +38,37 @@ class Naming {
     return plan;
   }
 
-  // Among suspects: each of the best alone, then all at once and fewer and fewer.
+  // Among suspects: each of the best alone, then all at once and fewer and fewer. The first of the result is the pair;
+  // others are there where it is not enough because what it delays races as well.
   std::vector<Candidate> by_suspects() {
     const Log& log = search_->log();
     // An output that changes without delays says nothing about which commands these ones are about.
+    const bool takes_all = search_->findings().is_by_itself;
+    const std::vector<Candidate> every =
+        left(all_candidates(log, search_->calls(), search_->suspects(), kMostCandidates));
     const std::vector<Candidate> all =
-        search_->findings().is_by_itself
-            ? all_candidates(log, search_->calls(), search_->suspects(), kMostCandidates)
-            : candidates(log, search_->calls(), search_->suspects(), delays_, kMostCandidates);
+        takes_all ? every : left(candidates(log, search_->calls(), search_->suspects(), delays_, kMostCandidates));
     if (all.empty()) return {};
-    for (std::size_t i = 0; i < std::min<std::size_t>(all.size(), 2); ++i)
+    const std::size_t at_first = std::min<std::size_t>(all.size(), 2);
+    for (std::size_t i = 0; i < at_first; ++i)
       if (cures({all[i]})) return {latest(all[i], all)};
-    if (all.size() <= 2 || !cures(all)) return all.size() == 2 && cures(all) ? all : std::vector<Candidate>{};
-    for (std::size_t i = 2; i < std::min(all.size(), kTriedAlone); ++i)
-      if (cures({all[i]})) return {latest(all[i], all)};
-    std::vector<Candidate> few =
-        shrunk<Candidate>(all, [&](const std::vector<Candidate>& part) { return cures(part); });
-    if (few.size() == 1) few.front() = latest(few.front(), all);
+    const auto needed = [&](std::vector<Candidate> of) {
+      return shrunk<Candidate>(std::move(of), [&](const std::vector<Candidate>& part) { return cures(part); });
+    };
+    if (all.size() > 1 && cures(all)) {
+      for (std::size_t i = at_first; i < std::min(all.size(), kTriedAlone); ++i)
+        if (cures({all[i]})) return {latest(all[i], all)};
+      std::vector<Candidate> few = needed(all);
+      if (few.size() == 1) few.front() = latest(few.front(), all);
+      return few;
+    }
+    if (every.size() <= all.size() || !cures(every)) return {};
+    std::vector<Candidate> few = needed(every);
+    std::stable_partition(few.begin(), few.end(), [&](const Candidate& each) {
+      return std::any_of(all.begin(), all.end(), [&](const Candidate& other) {
+        return other.first == each.first && other.second == each.second;
+      });
+    });
     return few;
   }
 
@@ -85,6 +99,12 @@ class Naming {
 
  private:
   static constexpr int kLateRuns = 12;  // after the budget: what was found is worth a name
+
+  // Without those whose waits are there already.
+  std::vector<Candidate> left(std::vector<Candidate> of) const {
+    std::erase_if(of, [&](const Candidate& each) { return search_->is_repaired(wait_for(each, search_->log())); });
+    return of;
+  }
 
   // A wait also orders what follows its second command, so of those that cure the last one says most.
   Candidate latest(const Candidate& found, const std::vector<Candidate>& all) {

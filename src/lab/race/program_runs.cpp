@@ -89,7 +89,8 @@ ProgramRun run_program(const ProgramRequest& request, const RunPlan& plan, doubl
   std::error_code ignored;
   run.has_commands = fs::exists(folder.path() / format::kClaimFile, ignored);
   for_each_line(contents(folder.path() / format::kNotesFile, kLargestText), [&](std::string_view line) {
-    if (run.notes.size() < kMostNotes && !trimmed(line).empty())
+    // What was done as planned needs no words.
+    if (run.notes.size() < kMostNotes && !trimmed(line).empty() && !line.ends_with(": done"))
       run.notes.push_back(without_controls(trimmed(line).substr(0, 300), '?'));
   });
   if (plan.observes) {

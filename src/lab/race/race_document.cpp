@@ -137,17 +137,46 @@ std::string missing_call(const Race& race) {
 
 Json race_document(const std::vector<std::string>& program, const SearchOptions& options, const Findings& findings,
                    const RunContext& context, const char* status) {
-  return WEIR_NAMED(named("schema", schemas::race), named("created", wall_time()), named("status", status),
-                    context.command_line, context.environment, program, findings.answer,
-                    named("reason", text_or_null(findings.ended_by)), named("options", options_json(options)),
-                    findings.judged, findings.varying, findings.is_by_itself, findings.calls, findings.commands,
-                    findings.streams, findings.unread, findings.suspect_count,
-                    named("cost", WEIR_NAMED(named("plain_ns", or_null(findings.plain_ns)),
-                                             named("observed_ns", or_null(findings.observed_ns)),
-                                             named("delayed_ns", or_null(findings.delayed_ns)))),
-                    named("races", json_list(findings.races, race_json)),
-                    named("suspects", json_list(findings.suspects, suspect_json)),
-                    named("runs", json_list(findings.runs, run_json)), findings.warnings, findings.notes);
+  return WEIR_NAMED(
+      named("schema", schemas::race), named("created", wall_time()), named("status", status), context.command_line,
+      context.environment, named("command", program), findings.answer, named("reason", text_or_null(findings.ended_by)),
+      named("options", options_json(options)), findings.judged, findings.varying, findings.is_by_itself, findings.calls,
+      findings.commands, findings.streams, findings.unread, findings.suspect_count,
+      named("cost", WEIR_NAMED(named("plain_ns", or_null(findings.plain_ns)),
+                               named("observed_ns", or_null(findings.observed_ns)),
+                               named("delayed_ns", or_null(findings.delayed_ns)))),
+      named("races", json_list(findings.races, race_json)),
+      named("suspects", json_list(findings.suspects, suspect_json)), named("runs", json_list(findings.runs, run_json)),
+      findings.warnings, findings.notes, named("step", Json()));
+}
+
+Json step_race_document(const std::string& workload, const StepRace& race, const RunContext& context) {
+  Findings findings;
+  const std::size_t wanted = race.missing.size();
+  if (wanted == 0)
+    findings.answer = race.intact_pairs == 0 ? Answer::clean : Answer::found;
+  else
+    findings.answer =
+        race.found == wanted && race.shown.value_or(race.found) == wanted ? Answer::found : Answer::unclear;
+  findings.ended_by = wanted == 0 ? "the step was looked at as it is" : "each missing wait was looked at";
+  Json document = race_document({}, {}, findings, context, "complete");
+  document["options"] = nullptr;
+  const Json missing = json_list(race.missing, [](const MissingWait& wait) {
+    const Json pairs = json_list(wait.pairs, [](const StepRacePair& pair) {
+      return WEIR_NAMED(named("first", pair.first_name), named("first_command", pair.first.command),
+                        named("first_stream", pair.first_stream), named("second", pair.second_name),
+                        named("second_command", pair.second.command), named("second_stream", pair.second_stream),
+                        named("buffer", text_or_null(pair.buffer_name)), pair.offset_bytes, pair.size_bytes,
+                        pair.is_ordered_with_wait, named("is_shown", or_null(pair.is_shown)),
+                        named("is_right_with_wait", or_null(pair.is_right_with_wait)),
+                        named("shown", text_or_null(pair.shown)));
+    });
+    return WEIR_NAMED(named("wait", wait.number), named("waiter", wait.waiter.command), named("awaited", wait.awaited),
+                      wait.is_found, pairs);
+  });
+  document["step"] = WEIR_NAMED(workload, race.device, race.streams, race.is_pipelined, race.waits, race.intact_pairs,
+                                race.found, named("shown", or_null(race.shown)), missing);
+  return document;
 }
 
 Race race_in(const Json& document, std::size_t number, const std::string& name) {

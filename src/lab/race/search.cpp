@@ -89,6 +89,10 @@ Search::Search(SearchOptions options, RunProgram run, OnRun on_run)
 
 bool Search::is_over() const { return now_ns() - begun_ns_ > options_.budget_ns; }
 
+bool Search::is_repaired(const Wait& wait) const {
+  return std::find(repairs_.begin(), repairs_.end(), wait) != repairs_.end();
+}
+
 Search::Tried Search::try_plan(RunPlan plan, Purpose purpose) {
   plan.waits.insert(plan.waits.end(), repairs_.begin(), repairs_.end());
   RunRecord record{.purpose = purpose};
@@ -343,7 +347,7 @@ void Search::hunt() {
       findings_.ended_by = fmt::format("{} found", counted(findings_.races.size(), "race"));
       break;
     }
-    repairs_.insert(repairs_.end(), race.waits.begin(), race.waits.end());
+    repairs_.push_back(race.waits.front());  // what else it needed is found and named by itself
   }
   summarise();
 }

@@ -61,7 +61,8 @@ struct Race {
   std::vector<Delay> delays;            // that change the output
   std::optional<CommandFacts> delayed;  // the first of them, where it was seen
   std::string change;                   // what they change
-  std::vector<Wait> waits;              // that make the output right although the delays stay; empty: none was found
+  // That make the output right although the delays stay, the race's own first; empty: none was found.
+  std::vector<Wait> waits;
   std::optional<CommandFacts> first, second;  // of the first wait; no second: the host
   bool is_suspect = false;                    // both were seen to touch the same memory
   std::uint64_t begin = 0, end = 0;           // that memory, in the observed run; equal: not known
@@ -118,6 +119,8 @@ class Search {
   // With the waits of the races that were found, too.
   Tried try_plan(RunPlan plan, Purpose purpose);
   bool is_over() const;
+  // Whether this wait is in every run already, because a race that was found lacks it.
+  bool is_repaired(const Wait& wait) const;
   const Log& log() const { return log_; }
   const Calls& calls() const { return *calls_; }
   const Suspects& suspects() const { return suspects_; }

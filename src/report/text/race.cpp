@@ -107,10 +107,11 @@ void add_stack(const Json& race, const char* key, const char* title, ReportSecti
 }
 
 void add_race(const Json& race, std::size_t number_of_race, TextReport& report) {
-  ReportSection& section = report.section(fmt::format("Race {}", number_of_race));
-  section.remark(what_races(race));
-  section.remark(delay_words(race));
-  if (!string(race, {"missing"}).empty()) section.remark("Missing: {}.", text(race, {"missing"}));
+  ReportSection& words = report.section(fmt::format("Race {}", number_of_race));
+  words.remark(what_races(race));
+  words.remark(delay_words(race));
+  if (!string(race, {"missing"}).empty()) words.remark("Missing: {}.", text(race, {"missing"}));
+  ReportSection& section = report.section(fmt::format("Race {}: what shows it", number_of_race));
   section.fact("with the delay", count_words(at(race, {"with_delay"})));
   section.fact("and with the wait", count_words(at(race, {"with_wait"})));
   for (const Json& wait : fields::first(list(race, {"waits"}), kMostShown))
