@@ -10,7 +10,7 @@
 namespace weir::race {
 namespace {
 
-constexpr std::size_t kMostDelaysLookedAt = 16;
+constexpr std::size_t kMostDelaysLookedAt = 16, kMostAmong = 1'000;
 
 std::optional<Candidate> as_commands(const Suspect& suspect, const Log& log, const Calls& calls) {
   if (suspect.first >= log.calls.size()) return std::nullopt;
@@ -74,34 +74,47 @@ Wait wait_for(const Candidate& candidate, const Log& log) {
   return wait;
 }
 
-std::vector<Candidate> candidates(const Log& log, const Calls& calls, const Suspects& suspects,
-                                  std::span<const Delay> delays, std::size_t limit) {
+std::vector<Candidate> candidates(const Log& log, const Calls& calls, std::span<const Delay> delays,
+                                  std::size_t limit) {
+  // With many delays each is looked at only where it is of a suspect itself.
+  std::vector<bool> own(log.calls.size(), false), delayed(log.calls.size(), false);
+  std::vector<std::vector<bool>> reached;
+  for (const Delay& delay : delays) {
+    const auto call = calls.find(delay.before);
+    if (!call) continue;
+    own[*call] = delayed[*call] = true;
+    if (delays.size() > kMostDelaysLookedAt) continue;
+    reached.push_back(behind(log, *call));
+    for (std::size_t i = 0; i < delayed.size(); ++i) delayed[i] = delayed[i] || reached.back()[i];
+  }
   std::vector<std::pair<int, Candidate>> found;
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
-  // With many delays each is looked at only where it is of a suspect itself.
-  std::set<CommandName> delayed_names;
-  for (const Delay& delay : delays) delayed_names.insert(delay.before);
-  std::vector<std::vector<bool>> reached;
-  if (delays.size() <= kMostDelaysLookedAt)
-    for (const Delay& delay : delays)
-      if (const auto call = calls.find(delay.before)) reached.push_back(behind(log, *call));
-  for (const Suspect& suspect : suspects.pairs) {
+  for (const Suspect& suspect : find_suspects_among(log, delayed, kMostAmong).pairs) {
     const auto candidate = as_commands(suspect, log, calls);
     if (!candidate || !seen.emplace(candidate->first, candidate->second).second) continue;
-    const bool is_own = delayed_names.contains(log.calls[candidate->first].name);
-    bool is_first_delayed = is_own, is_second_delayed = false;
-    for (const std::vector<bool>& reach : reached) {
-      is_first_delayed = is_first_delayed || reach[candidate->first];
-      if (candidate->second != kHost) is_second_delayed = is_second_delayed || reach[candidate->second];
-    }
-    if (!is_first_delayed) continue;
-    found.emplace_back((is_second_delayed ? 2 : 0) + (is_own ? 0 : 1), *candidate);
+    const bool is_host = candidate->second == kHost;
+    const bool is_second_delayed =
+        !is_host && std::any_of(reached.begin(), reached.end(),
+                                [&](const std::vector<bool>& reach) { return bool{reach[candidate->second]}; });
+    // A host that waits is late for everything that follows, so that ends other races as well.
+    found.emplace_back((is_host ? 4 : 0) + (is_second_delayed ? 2 : 0) + (own[candidate->first] ? 0 : 1), *candidate);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<Candidate> best;
   for (const auto& [tier, candidate] : found)
     if (best.size() < limit) best.push_back(candidate);
   return best;
+}
+
+std::vector<Wait> waits_like(const Candidate& candidate, const Log& log, const Calls& calls) {
+  std::vector<Wait> waits{wait_for(candidate, log)};
+  if (!candidate.suspect) return waits;
+  for (const Suspect& other : repeats_of(log, *candidate.suspect, kMostAmong)) {
+    const auto commands = as_commands(other, log, calls);
+    if (commands && (commands->first != candidate.first || commands->second != candidate.second))
+      waits.push_back(wait_for(*commands, log));
+  }
+  return waits;
 }
 
 std::vector<Candidate> all_candidates(const Log& log, const Calls& calls, const Suspects& suspects, std::size_t limit) {

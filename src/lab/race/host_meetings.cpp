@@ -2,6 +2,8 @@
 
 #include <map>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "lab/race/order.h"
 
@@ -15,7 +17,20 @@ struct Pending {
 
 class HostMemory {
  public:
-  HostMemory(const Order& order, const std::function<void(const HostMeeting&)>& found) : order_(order), found_(found) {}
+  HostMemory(const Order& order, const std::function<void(const HostMeeting&)>& found,
+             const std::function<void(const MeetingPair&)>& found_function)
+      : order_(order), found_(found), found_function_(found_function) {}
+
+  // A host function: the copies around it that are nearest.
+  void run(std::uint32_t call) {
+    std::size_t looked_at = 0;
+    for (auto recent = recent_.rbegin(); recent != recent_.rend() && looked_at < static_cast<std::size_t>(kNearCopies);
+         ++recent, ++looked_at)
+      if (const auto place = pending_.find(*recent); place != pending_.end())
+        meet(place->second.meeting.copy, place->second.moment, call, place->second.meeting);
+    functions_.emplace_back(call, order_.now());
+    if (functions_.size() > kNearFunctions) functions_.erase(functions_.begin());
+  }
 
   void copy(std::uint32_t call, std::uint32_t thread, const Extent& extent, bool writes) {
     auto place = pending_.lower_bound(extent.begin);
@@ -25,7 +40,11 @@ class HostMemory {
       const bool is_same_way = place->second.meeting.writes == writes;
       place = settle(place, is_same_way ? HostWait::none : HostWait::later);
     }
-    pending_[extent.begin] = {{call, extent.begin, extent.near_end, writes, HostWait::none}, order_.now()};
+    const HostMeeting meeting{call, extent.begin, extent.near_end, writes, HostWait::none};
+    for (const auto& [function, moment] : functions_) meet(function, moment, call, meeting);
+    pending_[extent.begin] = {meeting, order_.now()};
+    recent_.push_back(extent.begin);
+    if (recent_.size() > 2 * kNearCopies) recent_.erase(recent_.begin(), recent_.begin() + kNearCopies);
     latest_[thread] = extent.begin;
   }
 
@@ -51,6 +70,15 @@ class HostMemory {
   }
 
  private:
+  static constexpr std::ptrdiff_t kNearCopies = 64;
+  static constexpr std::size_t kNearFunctions = 16;
+
+  // `second` is the call that the order has taken last.
+  void meet(std::uint32_t first, Moment moment, std::uint32_t second, const HostMeeting& copy) {
+    if (moment.lane == order_.now().lane || order_.is_after(moment)) return;
+    found_function_({first, second, copy.begin, copy.end, Meeting::host, copy.writes});
+  }
+
   using Place = std::map<std::uint64_t, Pending>::iterator;
   Place settle(Place place, HostWait without) {
     place->second.meeting.wait = order_.any_has_waited(place->second.moment) ? HostWait::later : without;
@@ -60,22 +88,27 @@ class HostMemory {
 
   const Order& order_;
   const std::function<void(const HostMeeting&)>& found_;
+  const std::function<void(const MeetingPair&)>& found_function_;
   std::map<std::uint64_t, Pending> pending_;                 // by where they begin in host memory
   std::unordered_map<std::uint32_t, std::uint64_t> latest_;  // by thread whose last call was a copy: its place
+  std::vector<std::uint64_t> recent_;                        // places of the latest copies
+  std::vector<std::pair<std::uint32_t, Moment>> functions_;  // the latest
 };
 
 }  // namespace
 
 void find_host_meetings(const Log& log, std::span<const Extent> extents,
-                        const std::function<void(const HostMeeting&)>& found) {
+                        const std::function<void(const HostMeeting&)>& found,
+                        const std::function<void(const MeetingPair&)>& found_function) {
   Order order(log);
-  HostMemory memory(order, found);
+  HostMemory memory(order, found, found_function);
   for (std::uint32_t i = 0; i < log.calls.size(); ++i) {
     const Call& call = log.calls[i];
     order.take(i);
     if (call.is_captured) continue;
     memory.go_on(call.name.thread);
     if (call.kind == Kind::checkpoint) memory.settle_all(false);
+    if (call.kind == Kind::host_function && call.stream < log.streams.size()) memory.run(i);
     if (call.kind != Kind::copy || call.is_synchronous || call.stream >= log.streams.size()) continue;
     for (std::uint32_t r = call.first_range; r < call.first_range + call.range_count; ++r)
       if (extents[r].is_host && extents[r].begin < extents[r].near_end)

@@ -8,6 +8,7 @@
 
 #include "lab/race/extents.h"
 #include "lab/race/log.h"
+#include "lab/race/meetings.h"
 
 namespace weir::race {
 
@@ -25,8 +26,10 @@ struct HostMeeting {
   HostWait wait = HostWait::none;
 };
 
-// Every asynchronous copy with host memory that the run allocated, once.
+// Every asynchronous copy with host memory that the run allocated, once. And such copies with host functions of other
+// streams that nothing orders with them: those may touch any memory of the host.
 void find_host_meetings(const Log& log, std::span<const Extent> extents,
-                        const std::function<void(const HostMeeting&)>& found);
+                        const std::function<void(const HostMeeting&)>& found,
+                        const std::function<void(const MeetingPair&)>& found_function);
 
 }  // namespace weir::race

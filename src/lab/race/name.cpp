@@ -47,7 +47,7 @@ class Naming {
     const std::vector<Candidate> every =
         left(all_candidates(log, search_->calls(), search_->suspects(), kMostCandidates));
     const std::vector<Candidate> all =
-        takes_all ? every : left(candidates(log, search_->calls(), search_->suspects(), delays_, kMostCandidates));
+        takes_all ? every : left(candidates(log, search_->calls(), delays_, kMostCandidates));
     if (all.empty()) return {};
     const std::size_t at_first = std::min<std::size_t>(all.size(), 2);
     for (std::size_t i = 0; i < at_first; ++i)
@@ -267,6 +267,7 @@ Race name_race(Search& search, std::vector<Delay> delays, const std::string& cha
     race.repeats = pair.suspect->repeats;
   }
   race.is_reused = is_reused_between(log, pair);
+  race.repairs = waits_like(pair, log, search.calls());
   race.first_lane = lane_around(log, search.calls(), pair.first);
   if (pair.second != kHost) race.second_lane = lane_around(log, search.calls(), pair.second);
   explain(search, pair, race);

@@ -254,7 +254,7 @@ std::vector<Delay> Search::shrink(const Hit& hit) {
   };
   // The best suspects that these delays are about, each alone and then together: usually one of them is it.
   Suspects about;
-  for (const Candidate& candidate : candidates(log_, *calls_, suspects_, hit.delays, kMostTogether))
+  for (const Candidate& candidate : candidates(log_, *calls_, hit.delays, kMostTogether))
     about.pairs.push_back(*candidate.suspect);
   if (about.pairs.empty()) about = suspects_;
   std::vector<Delay> aimed = aimed_delays(log_, *calls_, about, options_.delay_ns);
@@ -347,7 +347,9 @@ void Search::hunt() {
       findings_.ended_by = fmt::format("{} found", counted(findings_.races.size(), "race"));
       break;
     }
-    repairs_.push_back(race.waits.front());  // what else it needed is found and named by itself
+    // What else it needed is found and named by itself; the same at other times is no other race.
+    for (const Wait& wait : race.repairs)
+      if (!is_repaired(wait)) repairs_.push_back(wait);
   }
   summarise();
 }

@@ -63,6 +63,7 @@ struct Race {
   std::string change;                   // what they change
   // That make the output right although the delays stay, the race's own first; empty: none was found.
   std::vector<Wait> waits;
+  std::vector<Wait> repairs;                  // the first wait, and those of the same place at other times
   std::optional<CommandFacts> first, second;  // of the first wait; no second: the host
   bool is_suspect = false;                    // both were seen to touch the same memory
   std::uint64_t begin = 0, end = 0;           // that memory, in the observed run; equal: not known

@@ -30,5 +30,9 @@ inline constexpr std::size_t kMostAlike = 3;
 
 // At most `limit` are kept.
 Suspects find_suspects(const Log& log, std::size_t limit = 1000);
+// Only those whose first call is among `firsts` (by call), and of each place the earliest ones.
+Suspects find_suspects_among(const Log& log, const std::vector<bool>& firsts, std::size_t limit);
+// All pairs of the place of this one, itself included: the same labels and streams. At most `limit`.
+std::vector<Suspect> repeats_of(const Log& log, const Suspect& suspect, std::size_t limit);
 
 }  // namespace weir::race
