@@ -1,7 +1,9 @@
 """The programs of this folder: where they are, how they are started, and which race each is known to have. Knows
 nothing of what weir says about them."""
+import json
 import pathlib
 import re
+import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -18,6 +20,8 @@ class Program:
         edge = EDGE.search(path.read_text())
         self.first, self.second, self.missing = edge.group("first", "second", "missing") if edge else (None, None, None)
 
+    flags = ()  # of weir race
+
     def command_line(self, fixed=False):
         return self.command + (["--fixed"] if fixed else [])
 
@@ -30,3 +34,22 @@ def racing(build):
 
 def clean(build):
     return [Program(path, build) for path in sorted((HERE / "clean").glob("*.py"))]
+
+
+class Workload:
+    """Checks its outputs itself, and says by its exit status whether they are right."""
+    is_cuda, first, second, missing = False, None, None, None
+    flags = ("--judge", "status")
+
+    def __init__(self, weir, name):
+        self.name = name
+        self.command = [weir, "run", name, "--device", "cuda", "--scale", "small", "--iterations", "20", "--no-trace",
+                        "-q"]
+
+    def command_line(self, fixed=False):
+        return self.command
+
+
+def workloads(weir):
+    listed = json.loads(subprocess.run([weir, "list", "--json"], stdout=subprocess.PIPE, check=True).stdout)
+    return [Workload(weir, each["name"]) for each in listed["workloads"]]

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Lets `weir race` look for the known races, within a time, and says of each whether it was found, whether the two
 commands that it names are the right ones, how often its replay changes the output, and what it cost. With --clean: the
-corrected variants and the clean programs, where every race that is reported is a false alarm.
+corrected variants, the clean programs and the workloads of weir, where every race that is reported is a false alarm.
 
 Needs an NVIDIA GPU, PyTorch, and the programs in CUDA that trial.sh has built. Reads documents weir.race/1.
 usage: table.py [--weir PATH] [--programs A,B] [--build FOLDER] [--budget SECONDS] [--clean] [--seeds N]
                 [--flags WORDS] [--json PATH] [--keep FOLDER]"""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 import known
@@ -113,70 +115,84 @@ class Bench:
         counts = races[0].get("with_delay") or {}
         return counts.get("changes"), counts.get("runs")
 
-    def plain_s(self, program):
-        """The program alone, without weir."""
-        return min(run(program.command, 120, self.folder / f"{program.name}.log")[0] for _ in range(2))
+    def together(self, programs, search):
+        """Searches of `jobs` programs at a time, each with its share of the budget that is left; rows as they end."""
+        begun, left, lock = time.monotonic(), len(programs), threading.Lock()
+
+        def one(program):
+            nonlocal left
+            with lock:
+                share = (begun + self.options.budget - time.monotonic()) * min(self.options.jobs, left) / left
+                left -= 1
+            return search(program, share)
+
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            rows = [future.result() for future in
+                    concurrent.futures.as_completed([pool.submit(one, program) for program in programs])]
+        return rows, time.monotonic() - begun
+
+    def found(self, program, share):
+        path, said, took, status, log = self.search(program, False, share)
+        races = (said or {}).get("races") or []
+        right = [race for race in races if is_right(program, race)]
+        race = (right or races or [None])[0]
+        runs = (said or {}).get("runs") or []
+        edge = "right" if right else "-" if not race else "WRONG" if race.get("waits") else "unnamed"
+        row = dict(program=program.name, answer=(said or {}).get("answer"), status=status, is_found=bool(races),
+                   edge=edge, runs=len(runs), seconds=took, plain_s=seconds(runs, ("plain",)),
+                   observed_s=seconds(runs, ("observe",)), delayed_s=seconds(runs, DISTURBED))
+        row["observing"] = ratio(row["observed_s"], row["plain_s"])
+        row["delaying"] = ratio(row["delayed_s"], row["plain_s"])
+        pair = (f"{end_text(race.get('first'))} -> {end_text(race.get('second'), race.get('is_host'))}" if race else
+                f"{row['answer'] or f'no document, exit status {status}: {log}'}")
+        print(f"{program.name:22} {'yes' if races else 'NO':6} {edge:7} {len(runs):5} {took:8.1f} "
+              f"{shown(row['plain_s']):>6} {shown(row['observing'], '{:.2f}x'):>8} "
+              f"{shown(row['delaying'], '{:.2f}x'):>8}  {pair}", flush=True)
+        return row, program, path
 
     def racing(self, programs):
-        print(f"{'program':22} {'found':6} {'edge':7} {'replays':8} {'runs':>5} {'seconds':>8}  {'plain':>6} "
-              f"{'observed':>8} {'delayed':>8}  first -> second", flush=True)
-        end, rows = time.monotonic() + self.options.budget, []
-        for index, program in enumerate(programs):
-            share = (end - time.monotonic()) / (len(programs) - index)
-            path, said, took, status, log = self.search(program, False, share)
-            races = (said or {}).get("races") or []
-            right = [race for race in races if is_right(program, race)]
-            race = (right or races or [None])[0]
-            runs = (said or {}).get("runs") or []
-            paused = time.monotonic()
-            alone = self.plain_s(program)
-            changes, replays = self.replay(program, path) if races else (None, None)
-            end += time.monotonic() - paused  # the time to find is what the budget is about
-            plain = seconds(runs, ("plain",))
-            edge = "right" if right else "-" if not race else "WRONG" if race.get("waits") else "unnamed"
-            row = dict(program=program.name, answer=(said or {}).get("answer"), status=status, is_found=bool(races),
-                       edge=edge, changes=changes, replays=replays, runs=len(runs), seconds=took,
-                       alone_s=alone, plain_s=plain, observed_s=seconds(runs, ("observe",)),
-                       delayed_s=seconds(runs, DISTURBED))
-            row["observing"] = ratio(row["observed_s"], alone)
-            row["delaying"] = ratio(row["delayed_s"], alone)
-            rows.append(row)
-            pair = (f"{end_text(race.get('first'))} -> {end_text(race.get('second'), race.get('is_host'))}" if race else
-                    f"{row['answer'] or f'no document, exit status {status}: {log}'}")
-            counted = "-" if replays is None else f"{changes}/{replays}"
-            print(f"{program.name:22} {'yes' if races else 'NO':6} {edge:7} "
-                  f"{counted:8} {len(runs):5} {took:8.1f}  {shown(alone):>6} {shown(row['observing'], '{:.2f}x'):>8} "
-                  f"{shown(row['delaying'], '{:.2f}x'):>8}  {pair}", flush=True)
-        found, right = sum(row["is_found"] for row in rows), sum(row["edge"] == "right" for row in rows)
-        again = sum(bool(row["replays"]) and row["changes"] * 10 >= 9 * row["replays"] for row in rows)
-        print(f"\nfound {found} of {len(rows)}, the right edge {right}, replays of 9 in 10 or more {again}; "
-              f"{sum(row['runs'] for row in rows)} runs in {sum(row['seconds'] for row in rows):.0f} s")
+        print(f"{'program':22} {'found':6} {'edge':7} {'runs':>5} {'seconds':>8} {'plain':>6} {'observed':>8} "
+              f"{'delayed':>8}  first -> second", flush=True)
+        found, took = self.together(programs, self.found)
+        rows = [row for row, _, _ in found]
+        print(f"\nfound {sum(row['is_found'] for row in rows)} of {len(rows)}, the right edge "
+              f"{sum(row['edge'] == 'right' for row in rows)}; {sum(row['runs'] for row in rows)} runs in "
+              f"{took:.0f} s, {self.options.jobs} programs at a time", flush=True)
         for key in ("observing", "delaying"):
             values = [row[key] for row in rows if row[key] is not None]
             if values:
-                print(f"{key}: {statistics.median(values):.2f}x of the program alone, at worst {max(values):.2f}x "
-                      "(whole processes)")
+                print(f"{key}: {statistics.median(values):.2f}x of a plain run, at worst {max(values):.2f}x "
+                      "(whole processes)", flush=True)
+        if not self.options.replays:
+            return rows
+        again = [each for each in found if each[0]["is_found"]]
+        with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
+            for (row, _, _), counts in zip(again, pool.map(lambda each: self.replay(each[1], each[2]), again)):
+                row["changes"], row["replays"] = counts
+        good = sum(bool(row.get("replays")) and row["changes"] * 10 >= 9 * row["replays"] for row in rows)
+        print("replays: " + ", ".join(f"{row['program']} {row['changes']}/{row['replays']}" for row, _, _ in again))
+        print(f"{good} of {len(again)} change the output in 9 of 10 replays or more")
         return rows
 
+    def accused(self, program, share):
+        _, said, took, status, log = self.search(program, program.first is not None, share,
+                                                 ("--seeds", str(self.options.seeds), *program.flags))
+        runs = (said or {}).get("runs") or []
+        disturbed = [each for each in runs if each.get("purpose") in DISTURBED]
+        row = dict(program=program.name, answer=(said or {}).get("answer"), status=status,
+                   is_alarm=bool((said or {}).get("races")), disturbed=len(disturbed), seconds=took,
+                   timed_out=sum(bool(each.get("is_timed_out")) for each in runs))
+        trouble = "" if said else f"  no document, exit status {status}: {log}"
+        print(f"{program.name:22} {'ALARM' if row['is_alarm'] else '-':6} {str(row['answer']):10} "
+              f"{len(disturbed):9} {took:8.1f}{trouble}", flush=True)
+        return row
+
     def clean(self, programs):
-        end, rows = time.monotonic() + self.options.budget, []
         print(f"{'program':22} {'alarm':6} {'answer':10} {'disturbed':>9} {'seconds':>8}", flush=True)
-        for index, program in enumerate(programs):
-            share = (end - time.monotonic()) / (len(programs) - index)
-            _, said, took, status, log = self.search(program, program.first is not None, share,
-                                                     ("--seeds", str(self.options.seeds)))
-            runs = (said or {}).get("runs") or []
-            disturbed = [each for each in runs if each.get("purpose") in DISTURBED]
-            row = dict(program=program.name, answer=(said or {}).get("answer"), status=status,
-                       is_alarm=bool((said or {}).get("races")), disturbed=len(disturbed), seconds=took,
-                       timed_out=sum(bool(each.get("is_timed_out")) for each in runs))
-            rows.append(row)
-            trouble = "" if said else f"  no document, exit status {status}: {log}"
-            print(f"{program.name:22} {'ALARM' if row['is_alarm'] else '-':6} {str(row['answer']):10} "
-                  f"{len(disturbed):9} {took:8.1f}{trouble}", flush=True)
+        rows, took = self.together(programs, self.accused)
         print(f"\n{sum(row['is_alarm'] for row in rows)} alarms of {len(rows)} programs in "
               f"{sum(row['disturbed'] for row in rows)} disturbed runs; {sum(row['timed_out'] for row in rows)} runs "
-              f"did not end; {sum(row['answer'] is None for row in rows)} programs without an answer")
+              f"did not end; {sum(row['answer'] is None for row in rows)} programs without an answer; {took:.0f} s")
         return rows
 
 
@@ -187,13 +203,15 @@ def main():
     usage.add_argument("--build", default="build/race", help="the folder of trial.sh")
     usage.add_argument("--budget", type=float, default=600, help="seconds for all searches together")
     usage.add_argument("--clean", action="store_true", help="look for false alarms")
+    usage.add_argument("--jobs", type=int, default=1, help="programs at a time")
+    usage.add_argument("--no-replays", dest="replays", action="store_false", help="find only")
     usage.add_argument("--seeds", type=int, default=20, help="blind runs of each program with --clean")
     usage.add_argument("--flags", default="--races 1", help="further flags of weir race, as one word")
     usage.add_argument("--json", type=pathlib.Path, help="write the rows to this file, too")
     usage.add_argument("--keep", help="a folder for the documents and what the runs printed; a new one below /tmp")
     options = usage.parse_args()
     build = pathlib.Path(options.build).resolve()
-    programs = known.racing(build) + (known.clean(build) if options.clean else [])
+    programs = known.racing(build) + (known.clean(build) + known.workloads(options.weir) if options.clean else [])
     names = [name for name in options.programs.split(",") if name]
     unknown = set(names) - {program.name for program in programs}
     if unknown:
