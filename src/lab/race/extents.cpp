@@ -8,7 +8,7 @@ namespace weir::race {
 namespace {
 
 // A kernel may well reach beyond the next pointer: that may be a part of the same array. Not beyond many.
-constexpr std::ptrdiff_t kFarPointers = 16;
+constexpr std::ptrdiff_t kFarPointers = 8;
 constexpr std::uint32_t kUnseen = UINT32_MAX;
 
 struct Block {

@@ -24,6 +24,9 @@ struct Seen {
 
 // Accesses that only may reach so far are many, and two of those say nothing: a piece keeps the latest few.
 constexpr std::size_t kMostFar = 8;
+// Of a command that nothing orders with many others, the nearest are enough; fewer, once there are many such commands.
+constexpr std::size_t kMostMet = 32, kFewMet = 4;
+constexpr std::uint64_t kManyMet = 3'000'000;
 
 struct Piece {
   std::vector<Seen> sure, far;
@@ -55,8 +58,13 @@ class World {
       // A wait for a word in memory, or a write of it, is how streams order themselves.
       if (log_.calls[call].kind == Kind::memory_operation) continue;
       met_.clear();
-      for_ranges(call, [&](std::uint32_t range) { access(call, range); });
+      is_full_ = false;
+      // What is surer goes first, because of the limit.
+      for_ranges(call, [&](std::uint32_t range) { access_near(call, range); });
+      for_ranges(call, [&](std::uint32_t range) { access_far(call, range); });
       for (const MeetingPair& pair : met_) found(pair);
+      all_met_ += met_.size();
+      cut_ += is_full_ ? 1 : 0;
     }
     return cut_;
   }
@@ -77,47 +85,52 @@ class World {
     return static_cast<std::uint32_t>(std::lower_bound(borders_.begin(), borders_.end(), border) - borders_.begin());
   }
 
-  void access(std::uint32_t call, std::uint32_t range) {
-    const Extent& extent = extents_[range];
+  void access_near(std::uint32_t call, std::uint32_t range) {
     const Range& what = log_.ranges[range];
-    Seen mine{order_.now(), call, range, what.is_exact ? Reach::exact : Reach::near, what.writes};
-    const std::uint32_t begin = piece_at(extent.begin), near_end = piece_at(extent.near_end);
-    std::uint32_t end = piece_at(extent.far_end);
+    const Seen mine{order_.now(), call, range, what.is_exact ? Reach::exact : Reach::near, what.writes};
+    for_pieces(extents_[range].begin, extents_[range].near_end, [&](Piece& piece) {
+      compare_all(piece.sure, mine);
+      compare_all(piece.far, mine);
+      std::erase_if(piece.far, [&](const Seen& other) { return stands_for(mine, other); });
+      std::erase_if(piece.sure, [&](const Seen& other) { return stands_for(mine, other); });
+      piece.sure.push_back(mine);
+    });
+  }
+  void access_far(std::uint32_t call, std::uint32_t range) {
+    const Seen mine{order_.now(), call, range, Reach::far, log_.ranges[range].writes};
+    for_pieces(extents_[range].near_end, extents_[range].far_end, [&](Piece& piece) {
+      compare_all(piece.sure, mine);
+      std::erase_if(piece.far, [&](const Seen& other) { return stands_for(mine, other); });
+      if (piece.far.size() == kMostFar) piece.far.erase(piece.far.begin());
+      piece.far.push_back(mine);
+    });
+  }
+
+  template <class Visit>
+  void for_pieces(std::uint64_t from, std::uint64_t to, Visit&& visit) {
+    if (from == to) return;
+    const std::uint32_t begin = piece_at(from);
+    std::uint32_t end = piece_at(to);
     if (visits_ > kMostVisits && end - begin > kFewPieces) {
       end = begin + kFewPieces;
       ++cut_;
     }
     for (std::uint32_t i = begin; i < end; ++i) {
-      if (i >= near_end) mine.reach = Reach::far;
-      touch(pieces_[i], mine);
+      visits_ += 1 + pieces_[i].sure.size() + pieces_[i].far.size();
+      visit(pieces_[i]);
     }
   }
-
-  void touch(Piece& piece, const Seen& mine) {
-    visits_ += 1 + piece.sure.size() + piece.far.size();
-    if (mine.reach == Reach::far) {
-      for (const Seen& other : piece.sure) compare(other, mine);
-      std::erase_if(piece.far,
-                    [&](const Seen& other) { return is_over(other, mine) && (mine.writes || !other.writes); });
-      if (piece.far.size() == kMostFar) piece.far.erase(piece.far.begin());
-      piece.far.push_back(mine);
-      return;
-    }
-    for (const Seen& other : piece.far) compare(other, mine);
-    std::erase_if(piece.far, [&](const Seen& other) { return is_over(other, mine) && (mine.writes || !other.writes); });
-    std::erase_if(piece.sure, [&](const Seen& other) {
-      compare(other, mine);
-      return is_over(other, mine) && mine.reach >= other.reach && (mine.writes || !other.writes);
-    });
-    piece.sure.push_back(mine);
+  // Latest first: those are the nearest.
+  void compare_all(const std::vector<Seen>& others, const Seen& mine) {
+    for (std::size_t i = others.size(); i-- > 0 && !is_full_;)
+      if ((others[i].writes || mine.writes) && !is_over(others[i], mine)) meet(others[i], mine);
+  }
+  bool stands_for(const Seen& mine, const Seen& other) const {
+    return mine.reach >= other.reach && (mine.writes || !other.writes) && is_over(other, mine);
   }
   bool is_over(const Seen& other, const Seen& mine) const {
     return other.moment.lane == mine.moment.lane || order_.is_after(other.moment);
   }
-  void compare(const Seen& other, const Seen& mine) {
-    if ((other.writes || mine.writes) && !is_over(other, mine)) meet(other, mine);
-  }
-
   void meet(const Seen& other, const Seen& mine) {
     const Extent &a = extents_[other.range], &b = extents_[mine.range];
     MeetingPair pair{other.call, mine.call};
@@ -139,6 +152,10 @@ class World {
       if (pair.meeting > met_[known].meeting) met_[known] = pair;
       return;
     }
+    if (met_.size() >= (all_met_ > kManyMet ? kFewMet : kMostMet)) {
+      is_full_ = true;
+      return;
+    }
     met_at_[pair.first] = static_cast<std::uint32_t>(met_.size());
     met_.push_back(pair);
   }
@@ -152,7 +169,8 @@ class World {
   std::vector<Piece> pieces_;
   std::vector<MeetingPair> met_;        // of the call at hand
   std::vector<std::uint32_t>& met_at_;  // where in `met_` an earlier call may be, by call
-  std::uint64_t visits_ = 0, cut_ = 0;
+  bool is_full_ = false;                // there were more
+  std::uint64_t visits_ = 0, all_met_ = 0, cut_ = 0;
 };
 
 }  // namespace

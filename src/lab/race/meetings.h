@@ -28,7 +28,8 @@ struct MeetingPair {
 };
 
 // Of the pairs of a command with one stream only the latest matter: an access that is ordered after another, and
-// excludes at least as much, stands for both. Returns how many accesses were looked at only in part.
+// excludes at least as much, stands for both. Of very many pairs the
+// nearest are found; returns how many commands and accesses that concerns.
 std::uint64_t find_meetings(const Log& log, std::span<const Extent> extents,
                             const std::function<void(const MeetingPair&)>& found);
 

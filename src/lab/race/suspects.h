@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kHost = UINT32_MAX;
 struct Suspects {
   std::vector<Suspect> pairs;  // best first; of each place in the program the nearest ones, at most kMostAlike
   std::uint64_t found = 0;     // pairs in all
-  std::uint64_t cut = 0;       // accesses that were looked at only in part, because there was too much to compare
+  std::uint64_t cut = 0;       // commands and accesses of which more pairs may exist: there was too much to compare
 };
 inline constexpr std::size_t kMostAlike = 3;
 
