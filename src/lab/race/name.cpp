@@ -19,7 +19,9 @@ class Naming {
     if (search_->is_over() && ++late_runs_ > kLateRuns) return false;
     for (std::size_t i = 0; i < search_->cure_runs(); ++i) {
       const Search::Tried tried = search_->try_plan(plan_with(candidates), Purpose::cure);
-      if (tried.change || tried.run.end.how == ProcessEnd::How::timed_out) return false;
+      if (tried.change || tried.run.end.how == ProcessEnd::How::timed_out ||
+          (candidates.size() == 1 && was_left_out(tried.run)))
+        return false;
     }
     return true;
   }
@@ -98,6 +100,13 @@ class Naming {
   const std::vector<Delay>& delays() const { return delays_; }
 
  private:
+  // A wait that the library could not put in has cured nothing.
+  static bool was_left_out(const ProgramRun& run) {
+    return std::any_of(run.notes.begin(), run.notes.end(), [](const std::string& note) {
+      return (note.starts_with("wait ") || note.starts_with("join ")) && note.find(": left out") != std::string::npos;
+    });
+  }
+
   static constexpr int kLateRuns = 12;  // after the budget: what was found is worth a name
 
   // Without those whose waits are there already.
@@ -158,8 +167,9 @@ Sides sides_of(const Log& log, std::uint32_t call, std::uint32_t other) {
     if (std::none_of(others.begin(), others.end(), [&](const Range& range) { return do_overlap(own[i], range); }))
       continue;
     const bool is_known = own[i].reads != own[i].writes;
-    if (!is_known && hashes == nullptr) continue;
-    const bool writes = is_known ? own[i].writes : hashes->before_behind[i].first != hashes->before_behind[i].second;
+    const auto hash = hashes == nullptr ? std::pair<std::uint64_t, std::uint64_t>() : hashes->before_behind[i];
+    if (!is_known && hash.first == 0 && hash.second == 0) continue;  // there is none
+    const bool writes = is_known ? own[i].writes : hash.first != hash.second;
     sides.writes = sides.writes.value_or(false) || writes;
   }
   return sides;
