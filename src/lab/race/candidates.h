@@ -39,10 +39,10 @@ struct Candidate {
 };
 Wait wait_for(const Candidate& candidate, const Log& log);
 
-// The pairs whose first command is delayed by one of `delays`, at most `limit`: first those whose second is not delayed
-// by it, then the delayed command's own, then by rank.
+// The pairs whose first command is delayed by one of `delays`, also by way of `waits`, at most `limit`: first those
+// whose second is not delayed by it, then the delayed command's own, then by rank.
 std::vector<Candidate> candidates(const Log& log, const Calls& calls, const Suspects& suspects,
-                                  std::span<const Delay> delays, std::size_t limit);
+                                  std::span<const Delay> delays, std::span<const Wait> waits, std::size_t limit);
 
 // All pairs by rank, as commands.
 std::vector<Candidate> all_candidates(const Log& log, const Calls& calls, const Suspects& suspects, std::size_t limit);

@@ -48,9 +48,9 @@ class Naming {
     const bool takes_all = search_->findings().is_by_itself;
     const std::vector<Candidate> every =
         left(all_candidates(log, search_->calls(), search_->suspects(), kMostCandidates));
-    const std::vector<Candidate> all =
-        takes_all ? every : left(candidates(log, search_->calls(), search_->suspects(), delays_, kMostCandidates));
-    if (all.empty()) return {};
+    const std::vector<Candidate> all = takes_all ? every
+                                                 : left(candidates(log, search_->calls(), search_->suspects(), delays_,
+                                                                   search_->repairs(), kMostCandidates));
     const std::size_t at_first = std::min<std::size_t>(all.size(), 2);
     for (std::size_t i = 0; i < at_first; ++i)
       if (cures({all[i]})) return {latest(all[i], all)};
@@ -111,7 +111,10 @@ class Naming {
 
   // Without those whose waits are there already.
   std::vector<Candidate> left(std::vector<Candidate> of) const {
-    std::erase_if(of, [&](const Candidate& each) { return search_->is_repaired(wait_for(each, search_->log())); });
+    const std::vector<Wait>& there = search_->repairs();
+    std::erase_if(of, [&](const Candidate& each) {
+      return std::find(there.begin(), there.end(), wait_for(each, search_->log())) != there.end();
+    });
     return of;
   }
 
