@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <unordered_set>
 #include <utility>
 
 namespace weir::race {
@@ -39,6 +41,27 @@ class Blocks {
   std::uint32_t count_ = 0;
 };
 
+// New memory holds nothing to read, so the first kernel that gets a pointer into it writes there, and probably does so
+// with that operand whenever it runs.
+class FirstTouches {
+ public:
+  void add(const Call& call, std::uint32_t operand, std::uint32_t block, std::uint64_t address, std::uint32_t range) {
+    const std::uint64_t role = std::uint64_t{call.label} << 32 | operand;
+    roles_.emplace_back(range, role);
+    if (seen_.insert({block, address}).second) outputs_.insert(role);
+  }
+  // Copies and sets say themselves what they write.
+  void touch(std::uint32_t block, std::uint64_t address) { seen_.insert({block, address}); }
+  void mark(std::vector<Extent>& extents) const {
+    for (const auto& [range, role] : roles_) extents[range].is_likely_output = outputs_.contains(role);
+  }
+
+ private:
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> roles_;  // range, kernel and operand
+  std::set<std::pair<std::uint32_t, std::uint64_t>> seen_;      // block, address
+  std::unordered_set<std::uint64_t> outputs_;                   // kernel and operand
+};
+
 }  // namespace
 
 std::vector<Extent> extents_of(const Log& log) {
@@ -46,6 +69,7 @@ std::vector<Extent> extents_of(const Log& log) {
   std::vector<std::uint32_t> block_of(log.ranges.size(), kUnseen);
   std::vector<std::pair<std::uint32_t, std::uint64_t>> pointers;  // block, address
   Blocks blocks;
+  FirstTouches touches;
   for (const Call& call : log.calls) {
     for (std::uint32_t i = call.first_range; i < call.first_range + call.range_count; ++i) {
       const Range& range = log.ranges[i];
@@ -57,9 +81,15 @@ std::vector<Extent> extents_of(const Log& log) {
       block_of[i] = block.number;
       pointers.emplace_back(block.number, range.begin);
       const std::uint64_t end = block.number == 0 ? range.end : std::min(range.end, block.end);
+      if (call.kind == Kind::kernel && block.number != 0) {
+        touches.add(call, i - call.first_range, block.number, range.begin, i);
+      } else {
+        touches.touch(block.number, range.begin);
+      }
       extents[i] = {range.begin, range.end, range.is_exact ? range.end : end, block.is_host};
     }
   }
+  touches.mark(extents);
   std::sort(pointers.begin(), pointers.end());
   pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
   for (std::size_t i = 0; i < extents.size(); ++i) {

@@ -14,6 +14,8 @@ struct Extent {
   std::uint64_t near_end = 0;  // exact ranges: their end; otherwise where the next pointer into the allocation begins
   std::uint64_t far_end = 0;   // some pointers further, at most the end of the allocation
   bool is_host = false;        // in host memory that the run allocated
+  bool is_likely_output =
+      false;  // of a kernel that, at this place among its pointers, was once the first in new memory
 };
 
 // By range. Memory that was released and allocated again is another allocation.

@@ -68,7 +68,8 @@ struct Stream {
   std::uint16_t device = 0;
 };
 
-// What a command's pointers led to: hashes before it and behind it, in the order of its accesses.
+// What a command's pointers led to: hashes before it and behind it, in the order of its accesses; both 0 where there
+// are none.
 struct Hashes {
   CommandName name;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> before_behind;

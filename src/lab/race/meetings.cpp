@@ -146,6 +146,10 @@ class World {
                                           : Meeting::near;
     const auto is_known = [&](const Seen& seen) { return seen.reach == Reach::exact && seen.writes; };
     pair.is_write_known = is_known(other) || is_known(mine);
+    const auto is_likely = [](const Extent& extent, const Seen& seen) {
+      return extent.is_likely_output && seen.reach != Reach::far;
+    };
+    pair.is_write_likely = is_likely(a, other) || is_likely(b, mine);
     // Two commands meet in many pieces and by several operands; the surest is what to say of them.
     const std::uint32_t known = met_at_[pair.first];
     if (known < met_.size() && met_[known].first == pair.first) {

@@ -25,6 +25,7 @@ struct MeetingPair {
   std::uint64_t begin = 0, end = 0;
   Meeting meeting = Meeting::rest;
   bool is_write_known = false;
+  bool is_write_likely = false;  // see Extent::is_likely_output
 };
 
 // Of the pairs of a command with one stream only the latest matter: an access that is ordered after another, and

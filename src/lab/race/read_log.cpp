@@ -146,8 +146,10 @@ class LogReader {
     if (entry.thread == 0 || entry.sequence == 0) return false;
     Hashes& hashes = log_.hashes.emplace_back();
     hashes.name = {entry.thread, entry.sequence};
-    for_accesses(
-        [&](const race_format::Access& access) { hashes.before_behind.emplace_back(access.begin, access.bytes); });
+    for_accesses([&](const race_format::Access& access) {
+      const bool has_hashes = access.how != 0;
+      hashes.before_behind.emplace_back(has_hashes ? access.begin : 0, has_hashes ? access.bytes : 0);
+    });
     return true;
   }
 

@@ -14,7 +14,7 @@ namespace weir::race {
 namespace {
 
 // Kinds of meetings are a point apart; a known write, and how near the two are, decide among equals.
-constexpr double kWriteKnown = 0.3, kFewBetween = 0.5, kSoonAfter = 0.1;
+constexpr double kWriteKnown = 0.3, kWriteLikely = 0.2, kFewBetween = 0.5, kSoonAfter = 0.1;
 constexpr double kFewCalls = 16, kSoonNs = 100'000;
 constexpr double kHostScores[] = {0.6, 0.3, 0.1};  // by HostWait
 
@@ -42,7 +42,10 @@ class Grouping {
     // Of hostile logs: the difference of any two numbers.
     const auto apart = static_cast<std::uint64_t>(second.time_ns) - static_cast<std::uint64_t>(first.time_ns);
     suspect.apart_ns = std::max<std::int64_t>(0, static_cast<std::int64_t>(apart));
-    suspect.score = static_cast<double>(pair.meeting) + (pair.is_write_known ? kWriteKnown : 0) +
+    suspect.score = static_cast<double>(pair.meeting) +
+                    (pair.is_write_known    ? kWriteKnown
+                     : pair.is_write_likely ? kWriteLikely
+                                            : 0) +
                     kFewBetween / (1 + static_cast<double>(pair.second - pair.first) / kFewCalls) +
                     kSoonAfter / (1 + static_cast<double>(suspect.apart_ns) / kSoonNs);
     put({key_of(first), key_of(second), first.stream, second.stream, static_cast<std::uint64_t>(pair.meeting), 0},

@@ -173,13 +173,14 @@ TEST(RaceReadLog, checkpoints_and_hashes) {
   bytes.add(checkpoint, {});
   format::Entry hashed = LogBytes::entry_of(format::Kind::hashed);
   hashed.sequence = 3;
-  bytes.add(hashed, {{11, 12, 0, 0}, {21, 22, 0, 1}});
+  bytes.add(hashed, {{11, 12, kUnknown, 0}, {21, 22, kUnknown, 1}, {31, 32, 0, 2}});
   const Log log = bytes.read();
   ASSERT_EQ(log.calls.size(), 1u);
   EXPECT_EQ(log.label_of(log.calls[0]), "gemm");
   ASSERT_EQ(log.hashes.size(), 1u);
   EXPECT_EQ(log.hashes[0].name, (CommandName{1, 3}));
-  EXPECT_EQ(log.hashes[0].before_behind, (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{11, 12}, {21, 22}}));
+  EXPECT_EQ(log.hashes[0].before_behind,
+            (std::vector<std::pair<std::uint64_t, std::uint64_t>>{{11, 12}, {21, 22}, {0, 0}}));
 }
 
 TEST(RaceReadLog, what_makes_no_sense_is_counted) {

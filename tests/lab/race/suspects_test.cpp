@@ -130,6 +130,21 @@ TEST(RaceSuspects, a_block_that_is_used_again_while_another_stream_reads_it) {
   EXPECT_EQ(pairs_of(find_suspects(b.log)), (Pairs{{reader, writer}}));
 }
 
+TEST(RaceSuspects, who_gets_new_memory_first_probably_writes_it) {
+  LogBuilder b;
+  b.allocate(1000, 100);
+  b.allocate(2000, 100);
+  b.command(Kind::copy, 0, {writes(1000, 100)});
+  b.synchronize_device();
+  // Both read the input that was copied; the result of the first is what the second must not read yet.
+  const auto producer = b.kernel(0, {pointer(1000, 100), pointer(2000, 100)}, "producer");
+  const auto other = b.kernel(2, {pointer(1000, 100)}, "other");
+  const auto reader = b.kernel(1, {pointer(2000, 100)}, "reader");
+  const Suspects suspects = find_suspects(b.log);
+  EXPECT_EQ(pairs_of(suspects), (Pairs{{producer, other}, {producer, reader}}));
+  EXPECT_EQ(suspects.pairs[0].second, reader);
+}
+
 TEST(RaceSuspects, exact_pairs_come_before_guessed_ones_and_near_before_far) {
   LogBuilder b;
   b.allocate(10'000, 100);
