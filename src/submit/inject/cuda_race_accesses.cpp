@@ -57,7 +57,8 @@ const std::vector<Parameter>& parameters_of(AccessMemory& mine, CUfunction kerne
   if (mine.kernels.size() >= kMostKernels) mine.kernels.clear();
   std::vector<Parameter>& parameters = mine.kernels[kernel];
   const RaceDriver& driver = race_driver();
-  if (driver.parameter == nullptr || driver.library_parameter == nullptr) {
+  if (driver.parameter == nullptr || driver.library_parameter == nullptr || driver.function_name == nullptr ||
+      driver.kernel_name == nullptr) {
     if (!g_was_blindness_noted.exchange(true))
       note_race("what kernels touch is not known: the driver lacks cuFuncGetParamInfo, which came with CUDA 12.4");
     return parameters;
@@ -65,12 +66,16 @@ const std::vector<Parameter>& parameters_of(AccessMemory& mine, CUfunction kerne
   CUcontext context = nullptr;
   driver.current(&context);
   const RaceVisit visit(context);
+  // The runtime launches kernels of libraries by handles of the other kind.
+  const char* name = nullptr;
+  const auto of_library = reinterpret_cast<CUkernel>(kernel);
+  const bool is_of_library = visit && driver.function_name(&name, kernel) != CUDA_SUCCESS &&
+                             driver.kernel_name(&name, of_library) == CUDA_SUCCESS;
   for (std::size_t i = 0; visit && i < kMostParameters; ++i) {
     std::size_t offset = 0, bytes = 0;
-    // The runtime launches kernels of libraries by handles of the other kind.
-    if (driver.parameter(kernel, i, &offset, &bytes) != CUDA_SUCCESS &&
-        driver.library_parameter(reinterpret_cast<CUkernel>(kernel), i, &offset, &bytes) != CUDA_SUCCESS)
-      break;
+    const CUresult result = is_of_library ? driver.library_parameter(of_library, i, &offset, &bytes)
+                                          : driver.parameter(kernel, i, &offset, &bytes);
+    if (result != CUDA_SUCCESS) break;
     if (offset + bytes > kMostParameterBytes || offset + bytes < bytes) break;
     parameters.push_back({static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(bytes)});
   }

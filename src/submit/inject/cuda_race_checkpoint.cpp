@@ -62,7 +62,7 @@ void write_checkpoint_entry(RaceThread& mine, const Checkpoint& made, std::uint6
   entry.time_ns = monotonic_ns();
   entry.name = run.log.text(made.name);
   const race_format::Access access{begin, bytes, race_format::kReads | race_format::kExact, 0};
-  run.log.add(entry, {&access, 1});
+  run.log.add(entry, {&access, bytes == 0 ? std::size_t{0} : std::size_t{1}});
 }
 
 // Returns why there will be no hash, or empty.

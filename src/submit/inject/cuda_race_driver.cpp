@@ -145,6 +145,8 @@ const char* bind_race_driver() noexcept {
   EntryPoints driver(library);
   driver.want(found.parameter, "cuFuncGetParamInfo");
   driver.want(found.library_parameter, "cuKernelGetParamInfo");
+  driver.want(found.function_name, "cuFuncGetName");
+  driver.want(found.kernel_name, "cuKernelGetName");
   driver.want(found.load_function, "cuFuncLoad");
   driver.want(found.stream_id, "cuStreamGetId");
   driver.want(found.error_name, "cuGetErrorName");

@@ -15,6 +15,8 @@ struct RaceDriver {
   // Since CUDA 12.4, else null. The last: of kernels of libraries.
   CUresult (*parameter)(CUfunction, std::size_t, std::size_t*, std::size_t*) = nullptr;
   CUresult (*library_parameter)(CUkernel, std::size_t, std::size_t*, std::size_t*) = nullptr;
+  CUresult (*function_name)(const char**, CUfunction) = nullptr;  // since CUDA 12.3, else null
+  CUresult (*kernel_name)(const char**, CUkernel) = nullptr;
   CUresult (*address_range)(CUdeviceptr*, std::size_t*, CUdeviceptr) = nullptr;
   CUresult (*pointer)(void*, CUpointer_attribute, CUdeviceptr) = nullptr;
   CUresult (*stream_flags)(CUstream, unsigned*) = nullptr;

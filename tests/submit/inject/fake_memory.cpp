@@ -154,6 +154,20 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, 
   return fake_driver_submit(stream, copy_of(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes));
 }
 
+// What they do is not asked for.
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D*, CUstream stream) {
+  return fake_driver_submit(stream, {1, [] {}});
+}
+CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D*, CUstream stream) {
+  return fake_driver_submit(stream, {1, [] {}});
+}
+CUresult cuMemsetD2D16Async(CUdeviceptr, std::size_t, unsigned short, std::size_t, std::size_t, CUstream stream) {
+  return fake_driver_submit(stream, {1, [] {}});
+}
+CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr, cuuint32_t, unsigned) {
+  return fake_driver_submit(stream, {1, [] {}});
+}
+
 CUresult cuModuleLoadData(CUmodule* made, const void* text) {
   if (fake_driver_spoils_a_capture()) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (std::strstr(static_cast<const char*>(text), ".entry") == nullptr) return CUDA_ERROR_INVALID_PTX;
@@ -166,17 +180,13 @@ CUresult cuModuleGetFunction(CUfunction* made, CUmodule, const char* name) {
   if (!is_delay && std::strcmp(name, "weir_race_hash") != 0) return CUDA_ERROR_NOT_FOUND;
   return *made = reinterpret_cast<CUfunction>(is_delay ? &g_delay : &g_hash), CUDA_SUCCESS;
 }
-CUresult cuFuncGetParamInfo(CUfunction function, std::size_t at, std::size_t* offset, std::size_t* bytes) {
-  if (function != fake_driver_moving_kernel()) return CUDA_ERROR_INVALID_HANDLE;
+// All kernels are of the kind that libraries have.
+CUresult cuFuncGetParamInfo(CUfunction, std::size_t, std::size_t*, std::size_t*) { return CUDA_ERROR_INVALID_HANDLE; }
+CUresult cuKernelGetParamInfo(CUkernel kernel, std::size_t at, std::size_t* offset, std::size_t* bytes) {
   constexpr std::size_t kOffsets[] = {0, 8, 16}, kBytes[] = {4, 8, 16};
-  if (at >= 3) return CUDA_ERROR_INVALID_VALUE;
+  if (at >= (kernel == reinterpret_cast<CUkernel>(&g_moving) ? 3U : 1U)) return CUDA_ERROR_INVALID_VALUE;
   *offset = kOffsets[at];
   return *bytes = kBytes[at], CUDA_SUCCESS;
-}
-CUresult cuKernelGetParamInfo(CUkernel, std::size_t at, std::size_t* offset, std::size_t* bytes) {
-  if (at >= 1) return CUDA_ERROR_INVALID_VALUE;
-  *offset = 0;
-  return *bytes = 4, CUDA_SUCCESS;
 }
 
 }  // extern "C"

@@ -1,7 +1,8 @@
 // "Any CUDA program with several streams", on the fake driver: each word is something that such programs do, on a
 // producer's and a consumer's stream. At the end it prints what went into each stream. Words: plain (orders the two by
 // an event), races (forgets that), captured (the producer's stream, twice), default-streams, everything (each kind of
-// call once), threads N (of four threads, each with its own streams), checkpoints, forks, again (executes itself).
+// call once), rectangles (copies and sets of rows), threads N (of four threads, each with its own streams),
+// checkpoints, forks, again (executes itself).
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -112,6 +113,45 @@ void everything(Streams& s) {
               reinterpret_cast<unsigned long long>(pinned), static_cast<unsigned long long>(later));
 }
 
+// Rows of 4 bytes in pitches of 8 and 16, from the second row on; a kernel with packed parameters; a word.
+void rectangles(Streams& s) {
+  CUDA_MEMCPY2D flat{};
+  flat.srcMemoryType = flat.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  flat.srcDevice = s.first;
+  flat.srcY = 1;
+  flat.srcPitch = 8;
+  flat.dstDevice = s.second;
+  flat.dstXInBytes = 2;
+  flat.dstPitch = 16;
+  flat.WidthInBytes = 4;
+  flat.Height = 3;
+  CHECKED(cuMemcpy2DAsync(&flat, s.producer));
+  CUDA_MEMCPY3D deep{};
+  deep.srcMemoryType = deep.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  deep.srcDevice = s.first;
+  deep.srcPitch = deep.dstPitch = 4;
+  deep.srcHeight = deep.dstHeight = 3;
+  deep.dstDevice = s.second;
+  deep.dstZ = 1;
+  deep.WidthInBytes = 4;
+  deep.Height = deep.Depth = 2;
+  CHECKED(cuMemcpy3DAsync(&deep, s.producer));
+  CHECKED(cuMemsetD2D16Async(s.third, 8, 0, 3, 2, s.producer));
+  CHECKED(cuStreamWriteValue32(s.producer, s.third, 1, 0));
+  CHECKED(cuMemcpyHtoD(s.first, &flat, 8));
+  struct {
+    int us = 1;
+    CUdeviceptr from, to;
+    long count = 3;
+  } packed{1, s.first, s.second + 8, 3};
+  std::size_t bytes = sizeof(packed);
+  void* extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, &packed, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+  CHECKED(cuLaunchKernel(fake_driver_moving_kernel(), 1, 1, 1, 1, 1, 1, 0, s.producer, nullptr, extra));
+  CHECKED(cuCtxSynchronize());
+  std::printf("blocks %llx %llx %llx\n", static_cast<unsigned long long>(s.first),
+              static_cast<unsigned long long>(s.second), static_cast<unsigned long long>(s.third));
+}
+
 void default_streams(Streams& s) {
   move(nullptr, s.first, s.second, 21);
   move(CU_STREAM_PER_THREAD, s.first, s.second, 22);
@@ -161,6 +201,8 @@ int main(int argc, char** argv) {
         captured(streams);
       else if (word == "everything")
         everything(streams);
+      else if (word == "rectangles")
+        rectangles(streams);
       else if (word == "default-streams")
         default_streams(streams);
       else if (word == "threads" && i + 1 < argc)

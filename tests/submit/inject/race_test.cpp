@@ -1,4 +1,4 @@
-// libweir_cupti.so in a program on the fake CUDA driver, under plans of `weir race`; and the plan's reader.
+// libweir_cupti.so in a program on the fake CUDA driver, under plans of `weir race`.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -21,62 +21,8 @@ namespace weir::testing {
 namespace {
 
 using inject::RaceName;
-using inject::read_race_plan;
 namespace format = race_format;
 using RaceKind = format::Kind;
-
-TEST(RacePlanTest, reads_each_instruction) {
-  std::string reason;
-  const auto plan = read_race_plan(
-      "weir race plan 1\nobserve\nblind 7 4 400000\nmost 12\ndelay 1.2 9\nwait 1.2 3.4\njoin 1.2\nhash 5.6\nstack "
-      "5.6\n",
-      reason);
-  ASSERT_TRUE(plan) << reason;
-  EXPECT_TRUE(plan->observes && plan->has_kernels());
-  EXPECT_EQ(plan->most, 12u);
-  EXPECT_EQ(plan->orders_of({1, 2})->delay_ns, 9);
-  EXPECT_TRUE(plan->orders_of({1, 2})->joins);
-  EXPECT_EQ(plan->orders_of({1, 2})->recorded, std::vector<std::uint32_t>{0});
-  EXPECT_EQ(plan->orders_of({3, 4})->awaited, std::vector<std::uint32_t>{0});
-  EXPECT_TRUE(plan->orders_of({5, 6})->hashes && plan->orders_of({5, 6})->shows_stack);
-  EXPECT_EQ(plan->orders_of({2, 1}), nullptr);
-  EXPECT_EQ(plan->blind_delay({1, 1}), format::mix(7, 1, 1) % 4 == 0 ? 400000 : 0);
-}
-
-TEST(RacePlanTest, follows_no_plan_of_which_any_line_makes_no_sense) {
-  const std::string title = "weir race plan 1\n";
-  std::string many = title;
-  for (std::uint32_t i = 0; i <= format::kMostInstructions; ++i) many += "join 1.1\n";
-  const std::string bad[] = {"",
-                             "observe\n",
-                             "weir race plan 2\n",
-                             title + "observe",
-                             title + "\n",
-                             title + "observe now\n",
-                             title + "delay 1.2\n",
-                             title + "delay 1.2 0\n",
-                             title + "delay 1.2 10000001\n",
-                             title + "delay 1.2 -5\n",
-                             title + "delay 0.2 5\n",
-                             title + "delay 12 5\n",
-                             title + "delay 1.99999999999999999999 5\n",
-                             title + "wait 1.1 1.1\n",
-                             title + "wait 1.1\n",
-                             title + "blind 1 0 5\n",
-                             title + "blind 1 2 99999999999\n",
-                             title + "most 10001\n",
-                             title + "hash 1.1 1.2\n",
-                             title + "exec 1.1\n",
-                             title + std::string("observe\0\n", 9),
-                             many};
-  for (const std::string& text : bad) {
-    std::string reason;
-    EXPECT_FALSE(read_race_plan(text, reason)) << text.substr(0, 80);
-    EXPECT_FALSE(reason.empty()) << text.substr(0, 80);
-  }
-  std::string reason;
-  EXPECT_TRUE(read_race_plan(title, reason)) << reason;
-}
 
 #ifdef WEIR_FAKE_RACE_PROGRAM
 
@@ -238,6 +184,30 @@ TEST_F(RaceTest, each_kind_of_call_is_in_the_log) {
   EXPECT_EQ(calls[18].entry.stream, calls[7].entry.stream);
   expect_access(calls[19], 0, block[0], 64, 0);
   EXPECT_EQ(calls[19].entry.stream, format::kNone);
+}
+
+TEST_F(RaceTest, rows_are_logged_from_their_first_byte_to_their_last) {
+  plan("observe\n");
+  run("rectangles");
+  unsigned long long block[3] = {};
+  const std::size_t at = output_.find("blocks ");
+  ASSERT_NE(at, std::string::npos) << output_;
+  ASSERT_EQ(std::sscanf(output_.c_str() + at, "blocks %llx %llx %llx", &block[0], &block[1], &block[2]), 3);
+  std::vector<Logged> commands;
+  for (const Logged& one : log())
+    if (one.entry.sequence != 0) commands.push_back(one);
+  ASSERT_EQ(commands.size(), 6u);
+  constexpr std::uint32_t kRead = format::kReads | format::kExact, kWritten = format::kWrites | format::kExact;
+  expect_access(commands[0], 0, block[0] + 8, 2 * 8 + 4, kRead);
+  expect_access(commands[0], 1, block[1] + 2, 2 * 16 + 4, kWritten);
+  expect_access(commands[1], 0, block[0], 12 + 4 + 4, kRead);
+  expect_access(commands[1], 1, block[1] + 12, 12 + 4 + 4, kWritten);
+  expect_access(commands[2], 0, block[2], 8 + 6, kWritten);
+  EXPECT_TRUE(commands[3].is(RaceKind::memory_operation));
+  expect_access(commands[3], 0, block[2], 4, kWritten);
+  EXPECT_EQ(commands[4].entry.flags, format::kSynchronous);
+  expect_access(commands[5], 0, block[0], 0, format::kReads | format::kWrites);
+  expect_access(commands[5], 1, block[1] + 8, 0, format::kReads | format::kWrites);
 }
 
 TEST_F(RaceTest, streams_say_what_they_are) {
