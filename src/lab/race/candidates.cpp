@@ -35,6 +35,20 @@ std::vector<bool> behind(const Log& log, std::uint32_t command) {
   return found;
 }
 
+// What waits for what is delayed is delayed, too.
+void pass_on(std::vector<bool>& reached, const Log& log, const Calls& calls, std::span<const Wait> waits) {
+  for (bool is_more = true; is_more;) {
+    is_more = false;
+    for (const Wait& wait : waits) {
+      const auto first = calls.find(wait.first), second = wait.second ? calls.find(*wait.second) : std::nullopt;
+      if (!first || !second || !reached[*first] || reached[*second]) continue;
+      const std::vector<bool> more = behind(log, *second);
+      for (std::size_t i = 0; i < more.size(); ++i) reached[i] = reached[i] || more[i];
+      is_more = true;
+    }
+  }
+}
+
 }  // namespace
 
 Calls::Calls(const Log& log) : log_(&log), by_stream_(log.streams.size()) {
@@ -75,7 +89,7 @@ Wait wait_for(const Candidate& candidate, const Log& log) {
 }
 
 std::vector<Candidate> candidates(const Log& log, const Calls& calls, std::span<const Delay> delays,
-                                  std::size_t limit) {
+                                  std::span<const Wait> waits, std::size_t limit) {
   // With many delays each is looked at only where it is of a suspect itself.
   std::vector<bool> own(log.calls.size(), false), delayed(log.calls.size(), false);
   std::vector<std::vector<bool>> reached;
@@ -85,6 +99,7 @@ std::vector<Candidate> candidates(const Log& log, const Calls& calls, std::span<
     own[*call] = delayed[*call] = true;
     if (delays.size() > kMostDelaysLookedAt) continue;
     reached.push_back(behind(log, *call));
+    pass_on(reached.back(), log, calls, waits);
     for (std::size_t i = 0; i < delayed.size(); ++i) delayed[i] = delayed[i] || reached.back()[i];
   }
   std::vector<std::pair<int, Candidate>> found;

@@ -42,9 +42,10 @@ Wait wait_for(const Candidate& candidate, const Log& log);
 // The waits that would order this pair and all others of its place in the program.
 std::vector<Wait> waits_like(const Candidate& candidate, const Log& log, const Calls& calls);
 
-// The suspect pairs whose first command is delayed by one of `delays`, at most `limit`: first those between commands,
-// whose second is not delayed by it, the delayed command's own; then by rank.
-std::vector<Candidate> candidates(const Log& log, const Calls& calls, std::span<const Delay> delays, std::size_t limit);
+// The suspect pairs whose first command is delayed by one of `delays`, also by way of `waits`, at most `limit`: first
+// those between commands, whose second is not delayed by it, the delayed command's own; then by rank.
+std::vector<Candidate> candidates(const Log& log, const Calls& calls, std::span<const Delay> delays,
+                                  std::span<const Wait> waits, std::size_t limit);
 
 // All pairs by rank, as commands.
 std::vector<Candidate> all_candidates(const Log& log, const Calls& calls, const Suspects& suspects, std::size_t limit);

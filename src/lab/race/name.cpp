@@ -19,7 +19,9 @@ class Naming {
     if (search_->is_over() && ++late_runs_ > kLateRuns) return false;
     for (std::size_t i = 0; i < search_->cure_runs(); ++i) {
       const Search::Tried tried = search_->try_plan(plan_with(candidates), Purpose::cure);
-      if (tried.change || tried.run.end.how == ProcessEnd::How::timed_out) return false;
+      if (tried.change || tried.run.end.how == ProcessEnd::How::timed_out ||
+          (candidates.size() == 1 && was_left_out(tried.run)))
+        return false;
     }
     return true;
   }
@@ -47,8 +49,7 @@ class Naming {
     const std::vector<Candidate> every =
         left(all_candidates(log, search_->calls(), search_->suspects(), kMostCandidates));
     const std::vector<Candidate> all =
-        takes_all ? every : left(candidates(log, search_->calls(), delays_, kMostCandidates));
-    if (all.empty()) return {};
+        takes_all ? every : left(candidates(log, search_->calls(), delays_, search_->repairs(), kMostCandidates));
     const std::size_t at_first = std::min<std::size_t>(all.size(), 2);
     for (std::size_t i = 0; i < at_first; ++i)
       if (cures({all[i]})) return {latest(all[i], all)};
@@ -98,11 +99,21 @@ class Naming {
   const std::vector<Delay>& delays() const { return delays_; }
 
  private:
+  // A wait that the library could not put in has cured nothing.
+  static bool was_left_out(const ProgramRun& run) {
+    return std::any_of(run.notes.begin(), run.notes.end(), [](const std::string& note) {
+      return (note.starts_with("wait ") || note.starts_with("join ")) && note.find(": left out") != std::string::npos;
+    });
+  }
+
   static constexpr int kLateRuns = 12;  // after the budget: what was found is worth a name
 
   // Without those whose waits are there already.
   std::vector<Candidate> left(std::vector<Candidate> of) const {
-    std::erase_if(of, [&](const Candidate& each) { return search_->is_repaired(wait_for(each, search_->log())); });
+    const std::vector<Wait>& there = search_->repairs();
+    std::erase_if(of, [&](const Candidate& each) {
+      return std::find(there.begin(), there.end(), wait_for(each, search_->log())) != there.end();
+    });
     return of;
   }
 
@@ -158,8 +169,9 @@ Sides sides_of(const Log& log, std::uint32_t call, std::uint32_t other) {
     if (std::none_of(others.begin(), others.end(), [&](const Range& range) { return do_overlap(own[i], range); }))
       continue;
     const bool is_known = own[i].reads != own[i].writes;
-    if (!is_known && hashes == nullptr) continue;
-    const bool writes = is_known ? own[i].writes : hashes->before_behind[i].first != hashes->before_behind[i].second;
+    const auto hash = hashes == nullptr ? std::pair<std::uint64_t, std::uint64_t>() : hashes->before_behind[i];
+    if (!is_known && hash.first == 0 && hash.second == 0) continue;  // there is none
+    const bool writes = is_known ? own[i].writes : hash.first != hash.second;
     sides.writes = sides.writes.value_or(false) || writes;
   }
   return sides;

@@ -15,6 +15,7 @@
 namespace weir::race {
 namespace {
 
+constexpr std::int64_t kShortestRunNs = 500'000'000;  // delays in a shorter run may take longer than it
 constexpr std::size_t kMostSuspects = 1'000, kShownSuspects = 50, kMostGroups = 12, kMostTogether = 32;
 
 std::optional<std::int64_t> median_of(const std::vector<RunRecord>& runs, std::initializer_list<Purpose> purposes) {
@@ -88,10 +89,6 @@ Search::Search(SearchOptions options, RunProgram run, OnRun on_run)
     : options_(std::move(options)), run_(std::move(run)), on_run_(std::move(on_run)) {}
 
 bool Search::is_over() const { return now_ns() - begun_ns_ > options_.budget_ns; }
-
-bool Search::is_repaired(const Wait& wait) const {
-  return std::find(repairs_.begin(), repairs_.end(), wait) != repairs_.end();
-}
 
 Search::Tried Search::try_plan(RunPlan plan, Purpose purpose) {
   plan.waits.insert(plan.waits.end(), repairs_.begin(), repairs_.end());
@@ -204,7 +201,7 @@ void Search::judge_varying() {
 
 std::vector<RunPlan> Search::disturbances() const {
   std::vector<RunPlan> blind, aimed;
-  const std::int64_t plain_ns = std::max<std::int64_t>(median_of(findings_.runs, {Purpose::plain}).value_or(0), 1);
+  const std::int64_t plain_ns = std::max(median_of(findings_.runs, {Purpose::plain}).value_or(0), kShortestRunNs);
   // Delays together take about as long as the program, so that a run is not much longer than twice a plain one.
   const auto most_of = [&](std::int64_t ns) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(plain_ns / ns, 4, race_format::kMostDelays));
@@ -254,7 +251,7 @@ std::vector<Delay> Search::shrink(const Hit& hit) {
   };
   // The best suspects that these delays are about, each alone and then together: usually one of them is it.
   Suspects about;
-  for (const Candidate& candidate : candidates(log_, *calls_, hit.delays, kMostTogether))
+  for (const Candidate& candidate : candidates(log_, *calls_, hit.delays, repairs_, kMostTogether))
     about.pairs.push_back(*candidate.suspect);
   if (about.pairs.empty()) about = suspects_;
   std::vector<Delay> aimed = aimed_delays(log_, *calls_, about, options_.delay_ns);

@@ -120,8 +120,8 @@ class Search {
   // With the waits of the races that were found, too.
   Tried try_plan(RunPlan plan, Purpose purpose);
   bool is_over() const;
-  // Whether this wait is in every run already, because a race that was found lacks it.
-  bool is_repaired(const Wait& wait) const;
+  // The waits that are in every run, because races that were found lack them.
+  const std::vector<Wait>& repairs() const { return repairs_; }
   const Log& log() const { return log_; }
   const Calls& calls() const { return *calls_; }
   const Suspects& suspects() const { return suspects_; }
