@@ -10,7 +10,7 @@
 namespace weir::race {
 namespace {
 
-constexpr std::size_t kMostDelaysLookedAt = 16, kMostAmong = 1'000;
+constexpr std::size_t kMostDelaysLookedAt = 16, kMostAmong = 1'000, kMostPassedOn = 64;
 
 std::optional<Candidate> as_commands(const Suspect& suspect, const Log& log, const Calls& calls) {
   if (suspect.first >= log.calls.size()) return std::nullopt;
@@ -99,7 +99,7 @@ std::vector<Candidate> candidates(const Log& log, const Calls& calls, std::span<
     own[*call] = delayed[*call] = true;
     if (delays.size() > kMostDelaysLookedAt) continue;
     reached.push_back(behind(log, *call));
-    pass_on(reached.back(), log, calls, waits);
+    pass_on(reached.back(), log, calls, waits.first(std::min(waits.size(), kMostPassedOn)));
     for (std::size_t i = 0; i < delayed.size(); ++i) delayed[i] = delayed[i] || reached.back()[i];
   }
   std::vector<std::pair<int, Candidate>> found;

@@ -346,7 +346,7 @@ void Search::hunt() {
     }
     // What else it needed is found and named by itself; the same at other times is no other race.
     for (const Wait& wait : race.repairs)
-      if (!is_repaired(wait)) repairs_.push_back(wait);
+      if (std::find(repairs_.begin(), repairs_.end(), wait) == repairs_.end()) repairs_.push_back(wait);
   }
   summarise();
 }
