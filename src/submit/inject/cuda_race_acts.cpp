@@ -185,7 +185,8 @@ std::string hash_accesses(const RaceThread& thread, std::vector<AccessHash>& has
   }
   if (const CUresult result = race_driver().synchronize(); result != CUDA_SUCCESS)
     return "left out: the device cannot be waited for: " + describe_answer(result);
-  for (const auto& [i, slot] : slots) hashes[i] = {slot->hash, slot->is_done != 0};
+  for (const auto& [i, slot] : slots)
+    if (slot->is_ready()) hashes[i] = {slot->hash, true};
   return "";
 }
 
