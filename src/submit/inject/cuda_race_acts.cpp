@@ -114,7 +114,7 @@ std::string join_command(const RaceThread& thread) {
     const GateDriver::State state = cuda_driver().query(event);
     if (state == GateDriver::State::ended) break;
     if (state == GateDriver::State::lost) reason = "left out: the event was lost";
-    if (monotonic_ns() - since > kLongestJoinNs) reason = "given up: the command had not ended after 5 s";
+    if (monotonic_ns() - since > kLongestJoinNs) reason = "left out: the command had not ended after 5 s";
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
   }
   cuda_driver().drop(event);
