@@ -114,7 +114,7 @@ std::string join_command(const RaceThread& thread) {
     const GateDriver::State state = cuda_driver().query(event);
     if (state == GateDriver::State::ended) break;
     if (state == GateDriver::State::lost) reason = "left out: the event was lost";
-    if (monotonic_ns() - since > kLongestJoinNs) reason = "given up: the command had not ended after 5 s";
+    if (monotonic_ns() - since > kLongestJoinNs) reason = "left out: the command had not ended after 5 s";
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
   }
   cuda_driver().drop(event);
@@ -185,7 +185,8 @@ std::string hash_accesses(const RaceThread& thread, std::vector<AccessHash>& has
   }
   if (const CUresult result = race_driver().synchronize(); result != CUDA_SUCCESS)
     return "left out: the device cannot be waited for: " + describe_answer(result);
-  for (const auto& [i, slot] : slots) hashes[i] = {slot->hash, slot->is_done != 0};
+  for (const auto& [i, slot] : slots)
+    if (slot->is_ready()) hashes[i] = {slot->hash, true};
   return "";
 }
 

@@ -1,3 +1,4 @@
+// Which calls of the CUDA driver allocate and release memory, and which of these wait for the device. Asks nobody.
 #include <cuda.h>
 
 #include "submit/inject/cuda_race_accesses.h"

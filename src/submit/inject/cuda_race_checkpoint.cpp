@@ -125,7 +125,7 @@ bool take_ready(Checkpoint& ready) {
   const std::lock_guard lock(all.mutex);
   if (all.pending.empty()) return false;
   const Checkpoint& oldest = all.pending.front();
-  if (oldest.slot != nullptr && oldest.slot->is_done == 0) return false;
+  if (oldest.slot != nullptr && !oldest.slot->is_ready()) return false;
   ready = oldest;
   if (ready.slot != nullptr) ready.hash = ready.slot->hash;
   all.pending.pop_front();
@@ -146,12 +146,12 @@ void write_checkpoints(bool is_end) {
   }
   CUcontext waited_for = nullptr;
   for (const Checkpoint& one : late) {
-    if (one.slot != nullptr && one.slot->is_done == 0 && one.context != waited_for) {
+    if (one.slot != nullptr && !one.slot->is_ready() && one.context != waited_for) {
       // An error where the driver has gone before us, and then everything has ended.
       if (const RaceVisit visit(one.context); visit) race_driver().synchronize();
       waited_for = one.context;
     }
-    if (one.slot == nullptr || one.slot->is_done != 0)
+    if (one.slot == nullptr || one.slot->is_ready())
       write_digest(one.name, one.count, one.slot == nullptr ? one.hash : one.slot->hash);
     else
       note_race("checkpoint " + one.name + " " + std::to_string(one.count) +

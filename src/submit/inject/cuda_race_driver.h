@@ -4,6 +4,7 @@
 
 #include <cuda.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -73,6 +74,12 @@ void forget_race_kernels() noexcept;  // before contexts end
 // Where the device writes a hash, in pinned memory of this library, which stays when the driver is gone.
 struct RaceSlot {
   volatile std::uint64_t hash = 0, is_done = 0;
+  // The device writes the hash first.
+  bool is_ready() const noexcept {
+    const bool is = is_done != 0;
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return is;
+  }
 };
 // Null with the reason. In a context that is visited.
 RaceSlot* new_race_slot(std::string& reason);

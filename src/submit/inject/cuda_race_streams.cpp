@@ -16,9 +16,14 @@ namespace {
 // Default streams have one handle in all contexts, and that of a thread one in all threads.
 using StreamKey = std::tuple<CUstream, CUcontext, const RaceThread*>;
 
+// What was asked when the stream was made: later it may be captured.
+struct MadeStream {
+  unsigned flags = 0;
+  std::string name;  // empty: not known
+};
 struct RaceStreams {
   std::map<StreamKey, RaceStream> known;
-  std::unordered_map<CUstream, unsigned> made;  // flags
+  std::unordered_map<CUstream, MadeStream> made;
   std::uint32_t count = 0;
 };
 // Protected by the run's mutex.
@@ -41,7 +46,14 @@ struct StreamFacts {
   std::string name;
 };
 
-StreamFacts ask_about(CUstream handle, CUcontext context, const RaceThread& thread, const unsigned* flags) {
+std::string number_name(CUstream handle) {
+  unsigned long long id = 0;
+  const RaceDriver& driver = race_driver();
+  if (driver.stream_id == nullptr || driver.stream_id(handle, &id) != CUDA_SUCCESS) return "";
+  return "stream " + std::to_string(id);
+}
+
+StreamFacts ask_about(CUstream handle, CUcontext context, const RaceThread& thread, const MadeStream* made) {
   StreamFacts facts;
   facts.context = is_default_stream(handle) ? context : static_cast<CUcontext>(context_with(handle));
   if (facts.context == nullptr) facts.context = context;
@@ -52,17 +64,17 @@ StreamFacts ask_about(CUstream handle, CUcontext context, const RaceThread& thre
     facts.flags = CU_STREAM_DEFAULT;
   }
   if (is_default_stream(handle)) return facts;
-  if (flags != nullptr) facts.flags = *flags;
+  if (made != nullptr) facts.flags = made->flags;
+  if (made != nullptr) facts.name = made->name;
+  if (!facts.name.empty()) return facts;
   // Asking a stream for its number while it is captured would end the capture (CUDA 13.0, driver 580).
   if (race_capture_of(handle, facts.context) != RaceCapture::none) return facts;
   const RaceVisit visit(facts.context);
   const RaceDriver& driver = race_driver();
-  unsigned long long id = 0;
   unsigned asked = 0;
   if (!visit) return facts;
-  if (flags == nullptr && driver.stream_flags(handle, &asked) == CUDA_SUCCESS) facts.flags = asked;
-  if (driver.stream_id != nullptr && driver.stream_id(handle, &id) == CUDA_SUCCESS)
-    facts.name = "stream " + std::to_string(id);
+  if (made == nullptr && driver.stream_flags(handle, &asked) == CUDA_SUCCESS) facts.flags = asked;
+  facts.name = number_name(handle);
   return facts;
 }
 
@@ -97,17 +109,17 @@ RaceStream find_race_stream(RaceThread& thread, CUstream handle, CUcontext conte
   RaceRun& run = race_run();
   RaceStreams& streams = race_streams();
   const StreamKey key{handle, is_default_stream(handle) ? context : nullptr, is_of_thread ? &thread : nullptr};
-  unsigned flags = 0;
-  bool has_flags = false;
+  MadeStream made_stream;
+  bool was_made = false;
   {
     const std::lock_guard lock(run.mutex);
     if (is_of_thread) number_race_thread(run, thread);
     if (const auto known = streams.known.find(key); known != streams.known.end()) return cached = known->second;
     const auto made = streams.made.find(handle);
-    has_flags = made != streams.made.end();
-    if (has_flags) flags = made->second;
+    was_made = made != streams.made.end();
+    if (was_made) made_stream = made->second;
   }
-  StreamFacts facts = ask_about(handle, context, thread, has_flags ? &flags : nullptr);
+  StreamFacts facts = ask_about(handle, context, thread, was_made ? &made_stream : nullptr);
   const std::lock_guard lock(run.mutex);
   const auto [at, is_new] = streams.known.try_emplace(key);
   if (!is_new) return cached = at->second;
@@ -129,8 +141,12 @@ RaceStream find_race_stream(RaceThread& thread, CUstream handle, CUcontext conte
 }
 
 void race_stream_made(CUstream handle, unsigned flags) {
+  CUcontext context = nullptr;
+  if (race_driver().current(&context) != CUDA_SUCCESS) context = nullptr;
+  MadeStream made{flags, ""};
+  if (const RaceVisit visit(context); visit) made.name = number_name(handle);
   const std::lock_guard lock(race_run().mutex);
-  race_streams().made[handle] = flags;
+  race_streams().made[handle] = std::move(made);
 }
 
 void race_stream_ends(CUstream handle) {

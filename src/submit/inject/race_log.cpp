@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kLogBuffer = std::size_t{1} << 20;
 constexpr std::uint64_t kMostLogBytes = std::uint64_t{16} << 30;
+constexpr std::int64_t kFlushNs = 500'000'000;  // a program that ends without its handlers loses no more
 constexpr std::size_t kMostTexts = 1'000'000, kLongestText = 4096;
 
 // A write beyond the limit of sizes would kill the program with SIGXFSZ.
@@ -61,6 +62,8 @@ std::string RaceLog::open(const std::string& path, std::int64_t now_ns) {
   header.pid = static_cast<std::uint32_t>(::getpid());
   header.started_ns = now_ns;
   append(&header, sizeof(header));
+  flush();
+  flushed_ns_ = now_ns;
   return {};
 }
 
@@ -76,6 +79,9 @@ void RaceLog::add(race_format::Entry entry, std::span<const race_format::Access>
   if (buffer_.size() + sizeof(entry) + accesses.size_bytes() > kLogBuffer) flush();
   append(&entry, sizeof(entry));
   append(accesses.data(), accesses.size_bytes());
+  if (entry.time_ns - flushed_ns_ < kFlushNs) return;
+  flush();
+  flushed_ns_ = entry.time_ns;
 }
 
 std::uint32_t RaceLog::text(std::string_view text) {

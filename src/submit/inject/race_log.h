@@ -1,5 +1,5 @@
 // Writes what the library inside a program has to say to `weir race` (trace/race_format.h): the log, which is written
-// when a buffer is full, and files of lines. Knows no vendor. Locks nothing.
+// when a buffer is full or half a second old, and files of lines. Knows no vendor. Locks nothing.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +41,7 @@ class RaceLog {
 
   int descriptor_ = -1, error_ = 0;
   std::uint64_t written_ = 0, limit_ = 0;
+  std::int64_t flushed_ns_ = 0;
   std::vector<char> buffer_;
   std::unordered_map<std::string, std::uint32_t> texts_;
 };

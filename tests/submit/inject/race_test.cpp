@@ -240,6 +240,9 @@ TEST_F(RaceTest, captures_and_graphs_are_in_the_log) {
   ASSERT_EQ(kernels.size(), 5u);
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(kernels[i].entry.flags, i < 4 ? format::kCaptured : 0) << i;
   EXPECT_EQ(kernels[4].command(), (RaceName{1, 7}));
+  const auto streams = of(all, RaceKind::stream);  // the first of them was captured when it was first seen
+  ASSERT_EQ(streams.size(), 2u);
+  EXPECT_EQ(streams[0].name, "stream 13");
 }
 
 TEST_F(RaceTest, a_delay_stands_before_its_command) {
