@@ -168,6 +168,7 @@ void Search::observe() {
 
 // Outputs that vary by themselves may do so because of a race: then waits between all suspects end it.
 bool Search::stabilise() {
+  if (std::exchange(has_tried_waits_, true)) return false;
   RunPlan plan;
   for (const Candidate& candidate : all_candidates(log_, *calls_, suspects_, kMostSuspects))
     plan.waits.push_back(wait_for(candidate, log_));
@@ -284,9 +285,11 @@ void Search::summarise() {
   if (findings_.answer == Answer::varying) return;
   const bool is_named =
       std::any_of(findings_.races.begin(), findings_.races.end(), [](const Race& race) { return !race.waits.empty(); });
+  const bool has_changed = std::any_of(findings_.runs.begin(), findings_.runs.end(),
+                                       [](const RunRecord& run) { return run.change.has_value(); });
   if (is_named)
     findings_.answer = Answer::found;
-  else if (late > 0 || !findings_.races.empty())
+  else if (late > 0 || has_changed)
     findings_.answer = Answer::unclear;
 }
 
@@ -297,6 +300,7 @@ void Search::hunt() {
   reference_.emplace(options_.rules, std::move(plain));
   observe();
   if (!reference_->varying().empty()) judge_varying();
+  if (findings_.answer != Answer::varying && findings_.runs.back().change) stabilise();
   findings_.judged = reference_->judged();
   if (findings_.answer == Answer::varying) {
     findings_.ended_by = "no output is the same in all plain runs";
@@ -321,16 +325,15 @@ void Search::hunt() {
     }
     Hit hit{plan.blind ? delays_of(*plan.blind, log_) : plan.delays, *tried.change};
     std::vector<Delay> delays = shrink(hit);
-    if (delays.empty()) {
-      findings_.warnings.push_back(fmt::format(
-          "With seed {} the output changed ({}), and no delay was found that did it.", plan.blind->seed, hit.change));
-      ++next;
+    if (delays.empty()) {  // the seed chose none
+      if (!stabilise()) ++next;
       continue;
     }
     Race found = name_race(*this, std::move(delays), hit.change);
     if (found.waits.empty() && !is_due_to_delays(found)) {
+      if (stabilise()) continue;
       findings_.warnings.push_back(
-          fmt::format("The output changed once ({}), and not because of the delays of that run.", hit.change));
+          fmt::format("The output changed ({}), and not because of the delays of that run.", hit.change));
       ++next;
       continue;
     }

@@ -149,6 +149,7 @@ class Search {
   Findings findings_;
   std::int64_t begun_ns_ = 0;
   double limit_s_ = 0;
+  bool has_tried_waits_ = false;
   std::optional<Reference> reference_;
   std::vector<Wait> repairs_;
   Log log_;
