@@ -181,7 +181,8 @@ bool Search::stabilise() {
   reference_.emplace(std::move(reference));
   findings_.is_by_itself = true;
   findings_.warnings.push_back(
-      fmt::format("The output varies without any delay, and is always the same with {} put in.",
+      fmt::format("The output is judged by runs with {} put in between all suspects, where it is always the same: that "
+                  "of the program itself varies, or is another.",
                   counted(plan.waits.size(), "wait")));
   return true;
 }
@@ -326,12 +327,16 @@ void Search::hunt() {
     Hit hit{plan.blind ? delays_of(*plan.blind, log_) : plan.delays, *tried.change};
     std::vector<Delay> delays = shrink(hit);
     if (delays.empty()) {  // the seed chose none
-      if (!stabilise()) ++next;
+      next = stabilise() ? 0 : next + 1;
       continue;
     }
     Race found = name_race(*this, std::move(delays), hit.change);
+    // What the plain runs put out may be what is wrong: then waits make another output of it, always the same.
+    if (found.waits.empty() && stabilise()) {
+      next = 0;
+      continue;
+    }
     if (found.waits.empty() && !is_due_to_delays(found)) {
-      if (stabilise()) continue;
       findings_.warnings.push_back(
           fmt::format("The output changed ({}), and not because of the delays of that run.", hit.change));
       ++next;
@@ -352,10 +357,19 @@ void Search::hunt() {
   summarise();
 }
 
-void Search::replay(Race race, std::size_t times, bool verifies) {
+void Search::replay(Race race, std::size_t times, bool verifies, bool is_by_waits) {
   begun_ns_ = now_ns();
   std::vector<Outputs> plain = run_plainly();
   reference_.emplace(options_.rules, std::move(plain));
+  if (is_by_waits) {  // the program itself is wrong without delays
+    RunPlan waited;
+    waited.waits = race.waits;
+    std::vector<Outputs> right;
+    for (std::size_t i = 0; i < options_.plain_runs; ++i)
+      right.push_back(try_plan(waited, Purpose::stabilise).run.outputs);
+    reference_.emplace(options_.rules, std::move(right));
+    findings_.is_by_itself = true;
+  }
   findings_.judged = reference_->judged();
   findings_.varying = reference_->varying();
   for (const std::string& varying : findings_.varying)

@@ -109,7 +109,8 @@ class Search {
   // known so far.
   void hunt();
   // Runs the delays of a race that is known, `times` times, and with `verifies` its waits in turn: counts the changes.
-  void replay(Race race, std::size_t times, bool verifies);
+  // `is_by_waits`: what is right is what runs with the waits give.
+  void replay(Race race, std::size_t times, bool verifies, bool is_by_waits = false);
   const Findings& findings() const { return findings_; }
 
   struct Tried {
