@@ -166,12 +166,24 @@ void Search::observe() {
   }
 }
 
-// Outputs that vary by themselves may do so because of a race: then waits between all suspects end it.
-bool Search::stabilise() {
-  if (std::exchange(has_tried_waits_, true)) return false;
+RunPlan Search::all_waits() const {
   RunPlan plan;
   for (const Candidate& candidate : all_candidates(log_, *calls_, suspects_, kMostSuspects))
     plan.waits.push_back(wait_for(candidate, log_));
+  return plan;
+}
+
+// A program may lose a race in each run, whatever is delayed: then its output is another one with waits.
+bool Search::is_always_wrong() {
+  if (has_tried_waits_ || !findings_.races.empty() || is_over()) return false;
+  RunPlan plan = all_waits();
+  return !plan.waits.empty() && try_plan(std::move(plan), Purpose::stabilise).change && stabilise();
+}
+
+// Outputs that vary by themselves may do so because of a race: then waits between all suspects end it.
+bool Search::stabilise() {
+  if (std::exchange(has_tried_waits_, true)) return false;
+  const RunPlan plan = all_waits();
   if (plan.waits.empty()) return false;
   std::vector<Outputs> stable;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.plain_runs, 3) + 1; ++i)
@@ -312,7 +324,11 @@ void Search::hunt() {
     reject("there is no output to judge", "Add --output stdout, --output status or a path.");
   const std::vector<RunPlan> plans = disturbances();
   findings_.ended_by = "all delays were tried";
-  for (std::size_t next = 0; next < plans.size();) {
+  for (std::size_t next = 0;;) {
+    if (next == plans.size()) {
+      if (!is_always_wrong()) break;
+      next = 0;
+    }
     if (is_over()) {
       findings_.ended_by =
           fmt::format("the budget of {:.0f} s is used up", static_cast<double>(options_.budget_ns) / 1e9);

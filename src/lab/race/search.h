@@ -136,6 +136,8 @@ class Search {
   };
   std::vector<Outputs> run_plainly();
   void observe();
+  RunPlan all_waits() const;
+  bool is_always_wrong();
   bool stabilise();
   void judge_varying();
   std::vector<RunPlan> disturbances() const;
