@@ -230,11 +230,13 @@ int execute_race(const RaceFlags& flags) {
   if (flags.has_file()) check_writable(flags.output, flags.is_forced);
   if (!flags.svg.empty()) check_writable(flags.svg, flags.is_forced);
   std::optional<race::Race> replayed;
+  bool is_by_itself = false;
   if (!flags.replay.empty()) {
     const Json document = read_json(flags.replay);
     if (member(document, "schema") != Json(schemas::race))
       reject(fmt::format("--replay {}: not a document of weir race", flags.replay));
     replayed = race::race_in(document, number, flags.replay);
+    is_by_itself = member(document, "is_by_itself") == Json(true) && !replayed->waits.empty();
     if (flags.verifies && replayed->waits.empty())
       reject(fmt::format("--verify: no wait is known for race {} of {}", number, flags.replay), "Leave --verify out.");
   }
@@ -257,7 +259,7 @@ int execute_race(const RaceFlags& flags) {
   bool is_complete = true;
   try {
     if (replayed)
-      search.replay(std::move(*replayed), kReplays, flags.verifies);
+      search.replay(std::move(*replayed), kReplays, flags.verifies, is_by_itself);
     else
       search.hunt();
   } catch (const Interrupted&) {

@@ -166,12 +166,24 @@ void Search::observe() {
   }
 }
 
-// Outputs that vary by themselves may do so because of a race: then waits between all suspects end it.
-bool Search::stabilise() {
-  if (std::exchange(has_tried_waits_, true)) return false;
+RunPlan Search::all_waits() const {
   RunPlan plan;
   for (const Candidate& candidate : all_candidates(log_, *calls_, suspects_, kMostSuspects))
     plan.waits.push_back(wait_for(candidate, log_));
+  return plan;
+}
+
+// A program may lose a race in each run, whatever is delayed: then its output is another one with waits.
+bool Search::is_always_wrong() {
+  if (has_tried_waits_ || !findings_.races.empty() || is_over()) return false;
+  RunPlan plan = all_waits();
+  return !plan.waits.empty() && try_plan(std::move(plan), Purpose::stabilise).change && stabilise();
+}
+
+// Outputs that vary by themselves may do so because of a race: then waits between all suspects end it.
+bool Search::stabilise() {
+  if (std::exchange(has_tried_waits_, true)) return false;
+  const RunPlan plan = all_waits();
   if (plan.waits.empty()) return false;
   std::vector<Outputs> stable;
   for (std::size_t i = 0; i < std::max<std::size_t>(options_.plain_runs, 3) + 1; ++i)
@@ -181,7 +193,8 @@ bool Search::stabilise() {
   reference_.emplace(std::move(reference));
   findings_.is_by_itself = true;
   findings_.warnings.push_back(
-      fmt::format("The output varies without any delay, and is always the same with {} put in.",
+      fmt::format("The output is judged by runs with {} put in between all suspects, where it is always the same: that "
+                  "of the program itself varies, or is another.",
                   counted(plan.waits.size(), "wait")));
   return true;
 }
@@ -311,7 +324,11 @@ void Search::hunt() {
     reject("there is no output to judge", "Add --output stdout, --output status or a path.");
   const std::vector<RunPlan> plans = disturbances();
   findings_.ended_by = "all delays were tried";
-  for (std::size_t next = 0; next < plans.size();) {
+  for (std::size_t next = 0;;) {
+    if (next == plans.size()) {
+      if (!is_always_wrong()) break;
+      next = 0;
+    }
     if (is_over()) {
       findings_.ended_by =
           fmt::format("the budget of {:.0f} s is used up", static_cast<double>(options_.budget_ns) / 1e9);
@@ -326,12 +343,16 @@ void Search::hunt() {
     Hit hit{plan.blind ? delays_of(*plan.blind, log_) : plan.delays, *tried.change};
     std::vector<Delay> delays = shrink(hit);
     if (delays.empty()) {  // the seed chose none
-      if (!stabilise()) ++next;
+      next = stabilise() ? 0 : next + 1;
       continue;
     }
     Race found = name_race(*this, std::move(delays), hit.change);
+    // What the plain runs put out may be what is wrong: then waits make another output of it, always the same.
+    if (found.waits.empty() && stabilise()) {
+      next = 0;
+      continue;
+    }
     if (found.waits.empty() && !is_due_to_delays(found)) {
-      if (stabilise()) continue;
       findings_.warnings.push_back(
           fmt::format("The output changed ({}), and not because of the delays of that run.", hit.change));
       ++next;
@@ -354,10 +375,19 @@ void Search::hunt() {
   summarise();
 }
 
-void Search::replay(Race race, std::size_t times, bool verifies) {
+void Search::replay(Race race, std::size_t times, bool verifies, bool is_by_waits) {
   begun_ns_ = now_ns();
   std::vector<Outputs> plain = run_plainly();
   reference_.emplace(options_.rules, std::move(plain));
+  if (is_by_waits) {  // the program itself is wrong without delays
+    RunPlan waited;
+    waited.waits = race.waits;
+    std::vector<Outputs> right;
+    for (std::size_t i = 0; i < options_.plain_runs; ++i)
+      right.push_back(try_plan(waited, Purpose::stabilise).run.outputs);
+    reference_.emplace(options_.rules, std::move(right));
+    findings_.is_by_itself = true;
+  }
   findings_.judged = reference_->judged();
   findings_.varying = reference_->varying();
   for (const std::string& varying : findings_.varying)

@@ -110,7 +110,8 @@ class Search {
   // known so far.
   void hunt();
   // Runs the delays of a race that is known, `times` times, and with `verifies` its waits in turn: counts the changes.
-  void replay(Race race, std::size_t times, bool verifies);
+  // `is_by_waits`: what is right is what runs with the waits give.
+  void replay(Race race, std::size_t times, bool verifies, bool is_by_waits = false);
   const Findings& findings() const { return findings_; }
 
   struct Tried {
@@ -136,6 +137,8 @@ class Search {
   };
   std::vector<Outputs> run_plainly();
   void observe();
+  RunPlan all_waits() const;
+  bool is_always_wrong();
   bool stabilise();
   void judge_varying();
   std::vector<RunPlan> disturbances() const;
