@@ -33,6 +33,8 @@ foreach(module weir_mpi weir_cupti weir_hip_gate)
   endif()
 endforeach()
 install(DIRECTORY config kernels DESTINATION ${CMAKE_INSTALL_DATADIR}/weir)
+# What programs under `weir race` import: one file, for any Python.
+install(FILES python/weir.py DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/python)
 # slurmd starts these as they are.
 install(PROGRAMS config/fleet/prolog.sh config/fleet/epilog.sh config/fleet/probe.sbatch
         DESTINATION ${CMAKE_INSTALL_DATADIR}/weir/config/fleet)

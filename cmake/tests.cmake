@@ -26,7 +26,7 @@ set(WEIR_LAYER_TESTS amd_capture amd_ftrace amd_join amd_kfd amd_log base channe
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS tests/*.cpp)
 # Programs of their own: one that mpirun starts several times, and what stands in for a GPU in other people's programs.
-list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/submit/inject/fake_")
+list(FILTER test_sources EXCLUDE REGEX "/mpi_selftest\\.cpp$|/tests/submit/inject/fake_|/tests/lab/race/fake_")
 file(GLOB_RECURSE test_headers CONFIGURE_DEPENDS src/*.h)
 
 # What every test sees.
@@ -259,7 +259,7 @@ endif()
 
 # What lives in other people's programs is no part of this one.
 if(TARGET tests_submit_inject)
-  foreach(stem launch_gate process recorder stream_marks)
+  foreach(stem launch_gate process race_plan recorder stream_marks)
     target_sources(tests_submit_inject PRIVATE ${PROJECT_SOURCE_DIR}/src/submit/inject/${stem}.cpp)
   endforeach()
 endif()
@@ -267,6 +267,18 @@ endif()
 # Command lines of the docs are run as those of tests/cli are.
 if(TARGET tests_docs)
   target_sources(tests_docs PRIVATE ${PROJECT_SOURCE_DIR}/tests/cli/program.cpp)
+endif()
+
+# `weir race -- program` without a GPU: a program that does what the library in a program does, in virtual time.
+if(TARGET tests_lab_race)
+  add_executable(fake_racy_program tests/lab/race/fake_racy_program.cpp)
+  target_include_directories(fake_racy_program PRIVATE src)
+  foreach(tests IN ITEMS tests_lab_race tests_cli)
+    if(TARGET ${tests})
+      target_compile_definitions(${tests} PRIVATE WEIR_FAKE_RACY_PROGRAM="$<TARGET_FILE:fake_racy_program>")
+      add_dependencies(${tests} fake_racy_program)
+    endif()
+  endforeach()
 endif()
 
 # `weir profile -- program` without a GPU: a program that does what the CUDA driver does, and a CUPTI that makes records
@@ -282,7 +294,7 @@ if(TARGET weir_cupti AND TARGET tests_cli)
 endif()
 # And `weir sched run`: a driver whose GPU is made of threads, for the launch gate in a program of its own.
 if(TARGET fake_cupti AND TARGET tests_submit_inject)
-  add_library(fake_cuda_driver SHARED tests/submit/inject/fake_driver.cpp)
+  add_library(fake_cuda_driver SHARED tests/submit/inject/fake_driver.cpp tests/submit/inject/fake_memory.cpp)
   set_target_properties(fake_cuda_driver PROPERTIES PREFIX "" OUTPUT_NAME libcuda SUFFIX .so.1 NO_SONAME ON
                                                     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fake_cuda/driver)
   target_link_options(fake_cuda_driver PRIVATE -Wl,-soname,libcuda.so.1)
@@ -292,10 +304,14 @@ if(TARGET fake_cupti AND TARGET tests_submit_inject)
   target_link_libraries(fake_gate_program PRIVATE fake_cuda_driver Threads::Threads)
   # Comes before LD_LIBRARY_PATH, which may hold a real driver.
   target_link_options(fake_gate_program PRIVATE -Wl,--disable-new-dtags)
+  add_executable(fake_race_program tests/submit/inject/fake_race_program.cpp)
+  target_link_libraries(fake_race_program PRIVATE fake_cuda_driver Threads::Threads ${CMAKE_DL_LIBS})
+  target_link_options(fake_race_program PRIVATE -Wl,--disable-new-dtags)
   target_compile_definitions(tests_submit_inject PRIVATE WEIR_FAKE_GATE_PROGRAM="$<TARGET_FILE:fake_gate_program>"
+                                                  WEIR_FAKE_RACE_PROGRAM="$<TARGET_FILE:fake_race_program>"
                                                   WEIR_FAKE_CUPTI="$<TARGET_FILE:fake_cupti>"
                                                   WEIR_CUPTI_MODULE="$<TARGET_FILE:weir_cupti>")
-  add_dependencies(tests_submit_inject weir_cupti fake_cupti fake_gate_program)
+  add_dependencies(tests_submit_inject weir_cupti fake_cupti fake_gate_program fake_race_program)
 endif()
 
 # `weir sched` with a stand-in for NVIDIA's MPS, and for the driver that it asks for.

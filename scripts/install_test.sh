@@ -24,7 +24,8 @@ skip() {
 
 check_tree() { # prefix
   local prefix=$1 file
-  for file in bin/weir include/weir/kernel.h share/weir/config/default.yaml share/weir/kernels/softmax/bench.yaml \
+  for file in bin/weir include/weir/kernel.h include/weir/checkpoint.h share/weir/python/weir.py \
+    share/weir/config/default.yaml share/weir/kernels/softmax/bench.yaml \
     lib/cmake/weir/weirConfig.cmake share/pkgconfig/weir.pc share/bash-completion/completions/weir \
     share/fish/vendor_completions.d/weir.fish share/doc/weir/docs/cli.md share/doc/weir/README.md; do
     [ -s "$prefix/$file" ] || complain "$file is not installed"

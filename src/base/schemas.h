@@ -14,7 +14,7 @@
           document(amd_join, 1) document(amd_log, 2) document(amd_queues, 1) document(amd_roadmap, 1)              \
               document(channel, 2) document(conformance, 2) document(probe_priority, 1) document(sched_status, 1)  \
                   document(trace_comparison, 2) document(trials, 2) document(overlap_sweep, 1) document(advice, 1) \
-                      document(fleet, 1) document(fleet_probe, 1)
+                      document(fleet, 1) document(fleet_probe, 1) document(race, 1)
 
 // It shows these as pictures only (report/page/list.h), as measurements, or not at all.
 #define WEIR_OTHER_DOCUMENTS(document)                                                                        \

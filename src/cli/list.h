@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 
-#define WEIR_PROGRAM_COMMANDS profile(), record(), analyze(), advise(), watch(), probe()
+#define WEIR_PROGRAM_COMMANDS profile(), record(), analyze(), advise(), watch(), race(), probe()
 #define WEIR_MACHINE_COMMANDS run(), sweep(), queues(), preempt(), overlap(), channel(), bench()
 #define WEIR_VERDICT_COMMANDS compare(), try_settings(), history(), report(), export_results()
 #define WEIR_SHARING_COMMANDS sched(), fleet()

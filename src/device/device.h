@@ -123,6 +123,22 @@ enum class SubmitMode : std::uint8_t {
   graph,  // each segment of the step is recorded once and launched as a whole
 };
 
+// What is wrong with a session on purpose, to see whether it is found (weir race).
+struct Disturbance {
+  // Holds a command up at the head of its stream.
+  struct Delay {
+    CommandId command = 0;
+    std::int64_t ns = 0;
+    // cpu: no longer than until this command has ended, in the iteration that comes so many later; `ns` is the most
+    // then. sim, whose time costs nothing, always takes all of it.
+    std::optional<CommandId> until;
+    std::uint32_t iterations_later = 0;
+    std::optional<std::uint32_t> iteration;  // of the session, from 0; nothing: each
+  };
+  std::vector<std::uint32_t> missing_waits;  // left out: numbers in StepPlan::waits
+  std::vector<Delay> delays;                 // cpu and sim, without graphs; at most one per command
+};
+
 struct SessionOptions {
   SubmitMode mode = SubmitMode::eager;
   int host_threads = 1;       // threads that submit: thread s % host_threads owns stream s
@@ -136,6 +152,7 @@ struct SessionOptions {
   bool traces_by_events = false;
   // progress() will be called and must be exact. GPUs then record each command's end, at the cost of a write each.
   bool follows_progress = false;
+  Disturbance disturbance;
 };
 
 // First start and last end of one iteration's commands, on the device's clock.

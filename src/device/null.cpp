@@ -28,7 +28,9 @@ class NullQueue {
 class NullSession final : public Session {
  public:
   NullSession(const Step& step, const Placement& placement, const SessionOptions& options)
-      : plan_(make_plan(step, placement, options.is_pipelined)), step_(step), mode_(options.mode) {}
+      : plan_(make_plan(step, placement, options)), step_(step), mode_(options.mode) {
+    reject_delays(options);
+  }
 
   void begin_iteration() noexcept override {}
   void submit(std::span<const CommandId> commands) noexcept override {
@@ -68,8 +70,8 @@ class NullDevice final : public Device {
     info.name = info.backend = "null";
     info.model = "runs nothing: the cost of submitting";
     info.computes = false;
-    info.precisions = {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16,
-                       Precision::fp8_e4m3, Precision::fp8_e5m2};
+    info.precisions = {Precision::fp32, Precision::tf32,     Precision::fp16,
+                       Precision::bf16, Precision::fp8_e4m3, Precision::fp8_e5m2};
     info.hardware_queues.reason = info.multiprocessors.reason = "the null device has none";
     info.copy_engines.reason = info.memory_bytes.reason = "the null device has none";
     return info;

@@ -1,7 +1,10 @@
 #include "device/plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 
@@ -113,7 +116,53 @@ StepPlan make(const Step& step, const Placement& placement, bool is_pipelined, s
   return plan;
 }
 
+void leave_out(StepPlan& plan, std::span<const std::uint32_t> missing) {
+  std::vector<bool> is_missing(plan.waits.size(), false);
+  for (const std::uint32_t number : missing) {
+    if (number >= plan.waits.size())
+      reject(fmt::format("wait {} cannot be left out: the plan has {}", number, plan.waits.size()),
+             plan.waits.empty() ? "Use more streams, or another placement." : "They count from 0.");
+    is_missing[number] = true;
+  }
+  std::vector<EventId> kept;
+  for (StepPlan::Hop& hop : plan.hops) {
+    const auto first = static_cast<std::uint32_t>(kept.size());
+    for (std::uint32_t i = hop.first_wait; i < hop.first_wait + hop.wait_count; ++i)
+      if (!is_missing[i]) kept.push_back(plan.waits[i]);
+    hop.first_wait = first;
+    hop.wait_count = static_cast<std::uint32_t>(kept.size()) - first;
+    if (hop.wait_count == 0) hop.flags &= static_cast<std::uint8_t>(~StepPlan::kWaits);
+  }
+  plan.waits = std::move(kept);
+}
+
 }  // namespace
+
+StepPlan make_plan(const Step& step, const Placement& placement, const SessionOptions& options) {
+  StepPlan plan = options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
+                                                    : make_plan(step, placement, options.is_pipelined);
+  if (!options.disturbance.missing_waits.empty()) leave_out(plan, options.disturbance.missing_waits);
+  return plan;
+}
+
+void reject_delays(const SessionOptions& options) {
+  if (!options.disturbance.delays.empty())
+    reject("this device cannot hold single commands up", "Use --device cpu or --device sim.");
+}
+
+void check_delays(const Step& step, const SessionOptions& options) {
+  std::vector<bool> is_delayed(step.commands().size(), false);
+  for (const Disturbance::Delay& delay : options.disturbance.delays) {
+    if (options.mode == SubmitMode::graph)
+      reject("commands of a graph cannot be held up one by one", "Use --submit inline.");
+    if (delay.command >= is_delayed.size() || delay.until.value_or(0) >= is_delayed.size())
+      reject(fmt::format("command {} cannot be held up: the step has {}", delay.command, is_delayed.size()));
+    if (delay.ns < 0 || is_delayed[delay.command])
+      reject(fmt::format("command {} cannot be held up: a delay is at least 0 ns, and there is one per command",
+                         delay.command));
+    is_delayed[delay.command] = true;
+  }
+}
 
 StepPlan make_plan(const Step& step, const Placement& placement, bool is_pipelined) {
   const CommandId whole[] = {0, static_cast<CommandId>(step.commands().size())};

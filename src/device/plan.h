@@ -38,6 +38,14 @@ StepPlan make_plan(const Step& step, const Placement& placement, bool is_pipelin
 // for an event of another capture is an error on GPUs.
 StepPlan make_graph_plan(const Step& step, const Placement& placement);
 
+// The plan of a session: with or without graphs, and without the waits that are to be missing. Rejects numbers of waits
+// that it does not have.
+StepPlan make_plan(const Step& step, const Placement& placement, const SessionOptions& options);
+// For devices that cannot hold commands up.
+void reject_delays(const SessionOptions& options);
+// Rejects delays that no device can keep: of commands that the step does not have, in graphs, or two of one command.
+void check_delays(const Step& step, const SessionOptions& options);
+
 // What the loop needs from a hardware queue, a graph recorder, or a test's log. All calls are noexcept.
 template <class Q>
 concept CommandQueue = requires(Q& queue, CommandId command, EventId event, StreamId stream) {

@@ -68,6 +68,7 @@ std::vector<DocumentRow> rows() {
        {"--iterations", "5", "--budget", "1s", "--no-roofline", "--device", "cpu", "--precision", "fp32"}},
       {"compare", "comparison", {"a.json", "b.json"}, DocumentRow::report},
       {"compare", "trace_comparison", {"trace.json", "trace.json"}, DocumentRow::report},
+      {"race", "race", {"moe", "--device", "sim"}},
       {"try", "trials", {"--trials", "2", "--", "true"}},
       {"history add", "history", {"b.json", "--db", "history.db"}, DocumentRow::report},
       {"history list", "history", {"--db", "history.db"}, DocumentRow::report},

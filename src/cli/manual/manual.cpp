@@ -82,6 +82,12 @@ weir run hetero_kernels --device sim:h200 --json | weir compare before.json -)"}
      R"(weir try --env NCCL_ALGO=,Ring,Tree --trials 3 -- true   # exit 3 if worse
 weir try --metric 'rate ([0-9.]+)' --higher-is-better \
   'echo rate 10' 'echo rate 11')"},
+    {"race",
+     R"(Runs any CUDA program again and again: plainly, to see which outputs are always the same; once observed, to see which commands nothing orders; and with delays of a few hundred microseconds before some commands, in their streams. An output that changes then depends on an order that nothing in the program ensures. The delays are taken away until one is left, and waits are put in from outside until the output is right again although the delay stays: that names the two commands and the call that is missing. What it can and cannot see: [race](race.md).
+
+The document, `results/race.json` if a race is found, is also what `--replay` reads: it runs the same delays ten times, with `--verify` also with the wait, and says how often the output changed. Numbers that are times or rates (`3.2 s`, `120 it/s`, `10:31:02`) are left out of standard output. A workload instead of a program is checked as it is (`--device cpu` or `sim`), and with `--inject-missing-wait N` with waits taken away, each of which must be found.)",
+     R"(weir race moe --device sim --streams 4 --inject-missing-wait 2   # exit 3
+weir race -- python3 docs/examples/train.py   # needs an NVIDIA GPU)"},
     {"profile",
      R"(A timed pass without any tracing, then a traced one; says what tracing cost, where commands spend their time hop by hop, and writes the timeline. What each number means on which device: [profile](profile.md). The trace has `.gz` from 200,000 commands on; with `--ranks` each rank writes its own: `trace.rank0.json` ... Iterations of a trace are fewer where they would be more than 400,000 commands. Ctrl-C finishes the current iteration and writes what was traced so far (130). `--device null` has no timeline and is refused; CUDA with `--submit graph` has none either, and says why (1).
 

@@ -124,9 +124,9 @@ and .bz2 files are read as they are.
   WEIR_CAPTURE_LIMIT     like these three
   WEIR_CAPTURE_LATENCY
   WEIR_CAPTURE_WHOLE_GRAPHS
-  WEIR_RECORD_FOLDER     set by `weir record` for the program that it runs, like
-  WEIR_RECORD_BYTES      these four
-  WEIR_RECORD_EXACT, WEIR_RECORD_OFF, WEIR_RECORD_HANG
+  WEIR_RECORD_FOLDER     set by `weir record` for its program, like these four:
+  WEIR_RECORD_BYTES, WEIR_RECORD_EXACT, WEIR_RECORD_OFF, WEIR_RECORD_HANG
+  WEIR_RACE_FOLDER       set by `weir race` for the program that it runs
   WEIR_TERMINAL          set by `--ranks` for rank 0: its progress is a line
 Of drivers; they are read once, at the start of a process
   CUDA_DEVICE_MAX_CONNECTIONS   hardware queues on NVIDIA GPUs: 8, up to 32

@@ -36,8 +36,7 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
     : step(step),
       communicator(communicator),
       region_code(std::move(region_code)),
-      plan(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
-                                             : make_plan(step, placement, options.is_pipelined)),
+      plan(make_plan(step, placement, options)),
       commands(step.commands().size()),
       unit_of(step.commands().size(), Unit::workers),
       queue_of_stream(std::move(queues)),
@@ -68,6 +67,8 @@ PreparedStep::PreparedStep(const Step& step, const Placement& placement, const S
     ++stream_commands[commands[id].stream];
   }
   compile_regions();
+  check_delays(step, options);
+  hold_up(options.disturbance);
   if (options.mode == SubmitMode::graph) {
     const auto segments = step.segments();
     for (std::uint32_t i = 0; i + 1 < segments.size(); ++i) {
@@ -127,6 +128,38 @@ void PreparedStep::compile_regions() {
     if (is_new) place->second = region_code->find(command.shape, *compilation);
     commands[id].region = place->second;
   }
+}
+
+void PreparedStep::hold_up(const Disturbance& disturbance) {
+  for (const Disturbance::Delay& delay : disturbance.delays) {
+    HeldCommand& mine = held.emplace_back();
+    mine.command = delay.command;
+    mine.ns = delay.ns;
+    mine.iteration = delay.iteration;
+    if (!delay.until) continue;
+    mine.has_end = true;
+    mine.until_stream = commands[*delay.until].stream;
+    mine.until_count = std::uint64_t{delay.iterations_later} * stream_commands[mine.until_stream];
+    for (CommandId id = 0; id <= *delay.until; ++id)
+      if (commands[id].stream == mine.until_stream) ++mine.until_count;
+  }
+}
+
+bool PreparedStep::holds(CommandId command, std::uint32_t iteration) noexcept {
+  for (HeldCommand& mine : held) {
+    if (mine.command != command || mine.iteration.value_or(iteration) != iteration) continue;
+    const std::int64_t now = now_ns();
+    if (mine.since_ns == kNoTime) mine.since_ns = now;
+    const std::uint64_t until = mine.until_count + std::uint64_t{iteration} * stream_commands[mine.until_stream];
+    if (mine.has_end && streams[mine.until_stream].ended() >= until) return false;
+    return now - mine.since_ns < mine.ns;
+  }
+  return false;
+}
+
+void PreparedStep::let_go(CommandId command) noexcept {
+  for (HeldCommand& mine : held)
+    if (mine.command == command) mine.since_ns = kNoTime;
 }
 
 void PreparedStep::reset() {

@@ -101,6 +101,17 @@ struct EventState {
   }
 };
 
+// A command that is held up at the head of its queue on purpose. For the thread that drains that queue.
+struct HeldCommand {
+  CommandId command = 0;
+  std::int64_t ns = 0;
+  std::optional<std::uint32_t> iteration;
+  std::int64_t since_ns = kNoTime;  // while it is held
+  bool has_end = false;             // over as soon as the stream has ended so many commands, and as many per iteration
+  StreamId until_stream = 0;
+  std::uint64_t until_count = 0;
+};
+
 struct PreparedStep {
   // `queues` by stream. Rejects a step with collectives if there is no communicator.
   PreparedStep(const Step& step, const Placement& placement, const SessionOptions& options,
@@ -109,6 +120,9 @@ struct PreparedStep {
 
   void reset();
   std::uint64_t size_bytes() const noexcept;
+  // Whether a command that could start must still be held up; and what follows when it does start.
+  bool holds(CommandId command, std::uint32_t iteration) noexcept;
+  void let_go(CommandId command) noexcept;
   // Keeps the first exception of a body; Session::finish() throws it.
   void latch(std::exception_ptr failure) noexcept {
     if (!has_failed.exchange(true, std::memory_order_acq_rel)) this->failure = std::move(failure);  // pairs with itself
@@ -127,6 +141,7 @@ struct PreparedStep {
   std::vector<EventState> events;
   std::vector<std::unique_ptr<Graph>> graphs;  // by segment; none in eager mode
   std::vector<std::uint32_t> segment_of;       // by command, for graphs
+  std::vector<HeldCommand> held;               // few, usually none
   Times times;
   std::optional<Compilation> compilation;  // of its regions, if it has any
   std::uint8_t woken = 0;                  // wakes() of all units that this step uses
@@ -143,6 +158,7 @@ struct PreparedStep {
   };
   void resolve(CommandId id, KernelTable kernel_of);
   void compile_regions();
+  void hold_up(const Disturbance& disturbance);
 
   std::vector<std::unique_ptr<std::byte, Free>> memory_;  // by buffer
 

@@ -139,6 +139,11 @@ void Engine::stop() noexcept {
   for (ThreadGroup& group : groups_) group.bell.ring_all();
 }
 
+bool Engine::has_work(const ThreadGroup& group) const noexcept {
+  return !pushed_.is_empty() || group.pool.has_blocks() || !held_.is_empty() ||
+         is_stopping_.load(std::memory_order_seq_cst);  // pairs with the store in stop()
+}
+
 void Engine::work(ThreadGroup& group) noexcept {
   unsigned idle_rounds = 0;
   for (;;) {
@@ -147,14 +152,15 @@ void Engine::work(ThreadGroup& group) noexcept {
     if (BlockPool::Claim claim; group.pool.claim(claim)) {
       run(group, claim);
       idle_rounds = 0;
+    } else if (!held_.is_empty()) {
+      yield_core();
+      pump(held_.take(), group);
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else if (idle_rounds < kSpins) {
       spin(idle_rounds++);
     } else {
-      group.bell.sleep_unless([&] {
-        return !pushed_.is_empty() || group.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
-      });
+      group.bell.sleep_unless([&] { return has_work(group); });
       idle_rounds = 0;
     }
   }
@@ -167,6 +173,7 @@ void Engine::work_on_collectives(ThreadGroup& group) noexcept {
     if (!pushed_.is_empty()) pump(pushed_.take(), group);
     bool is_busy = false;
     for (BlockPool::Claim claim; group.pool.claim(claim); is_busy = true) collectives.start(claim.slot);
+    if (!held_.is_empty()) pump(held_.take(), group);
     if (collectives.poll() || is_busy) {
       idle_rounds = 0;
     } else if (idle_rounds < kSpins) {
@@ -176,9 +183,7 @@ void Engine::work_on_collectives(ThreadGroup& group) noexcept {
     } else if (is_stopping_.load(std::memory_order_seq_cst)) {  // pairs with the store in stop()
       return;
     } else {
-      group.bell.sleep_unless([&] {
-        return !pushed_.is_empty() || group.pool.has_blocks() || is_stopping_.load(std::memory_order_seq_cst);
-      });
+      group.bell.sleep_unless([&] { return has_work(group); });
       idle_rounds = 0;
     }
   }
@@ -295,8 +300,14 @@ void Engine::drain(int queue, Offer& offer) noexcept {
 bool Engine::drain_launch(int queue, const Packet& packet, Offer& offer) noexcept {
   auto& word = packet.step->streams[packet.stream].word;
   if (word.load(std::memory_order_acquire) != StreamState::kIdle) return false;  // pairs with free_stream()
+  const bool may_be_held = !packet.step->held.empty();
+  if (may_be_held && packet.step->holds(packet.subject, packet.number)) [[unlikely]] {
+    held_.add(queue);  // idle threads try again
+    return false;
+  }
   const std::uint32_t slot = acquire(group(packet.step->unit_of[packet.subject]).pool, queue);
   if (slot == BlockPool::kNoSlot) return false;
+  if (may_be_held) packet.step->let_go(packet.subject);
   word.store(StreamState::kRuns, std::memory_order_relaxed);  // published to the ending worker by the slot
   launch(*packet.step, packet.subject, packet.number, queue, slot, offer);
   return true;

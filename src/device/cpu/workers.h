@@ -98,6 +98,7 @@ class Engine {
   // Claims and ends collectives; never blocks in one, because ranks reach those of different streams in any order.
   class Collectives;
 
+  bool has_work(const ThreadGroup& group) const noexcept;
   void work(ThreadGroup& group) noexcept;
   void work_on_collectives(ThreadGroup& group) noexcept;
   void run(ThreadGroup& group, const BlockPool::Claim& claim) noexcept;
@@ -122,6 +123,7 @@ class Engine {
   SharedQueueSet pushed_;   // have unprocessed packets
   SharedQueueSet waiting_;  // head waits for an event
   SharedQueueSet starved_;  // head waits for a slot
+  SharedQueueSet held_;     // head is held up on purpose; never without Disturbance::delays
   std::array<ThreadGroup, kUnits> groups_;
   Bell host_bell_;  // wakes threads that wait for a session
   int worker_count_;

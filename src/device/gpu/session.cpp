@@ -29,7 +29,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
       step_(step),
       placement_(placement),
       options_(options),
-      plan_(has_graphs() ? make_graph_plan(step, placement) : make_plan(step, placement, options.is_pipelined)),
+      plan_(make_plan(step, placement, options)),
       free_before_(free_memory()),
       buffers_(*context_, step, StreamBlas::workspace_bytes(facts, step, placement)),
       streams_(*context_, facts, step, placement, confinement),
@@ -46,6 +46,7 @@ GpuSession::GpuSession(std::shared_ptr<PrimaryContext> context, const GpuFacts& 
                   !options.marks_iterations ? 0
                   : has_graphs()            ? 1
                                             : streams_.handles.size()) {
+  reject_delays(options);
   if (options.follows_progress) marks_.emplace(context_->api(), has_graphs() ? 1 : streams_.handles.size());
   commands_.warm_up();
   if (options.mode == SubmitMode::eager) commands_.record_products();

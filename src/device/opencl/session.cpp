@@ -35,7 +35,7 @@ OpenclSession::OpenclSession(std::shared_ptr<OpenclContext> context, const Step&
       step_(step),
       placement_(placement),
       options_(options),
-      plan_(has_graphs() ? make_graph_plan(step, placement) : make_plan(step, placement, options.is_pipelined)),
+      plan_(make_plan(step, placement, options)),
       buffers_(*context_, step),
       queues_(*context_, step, placement, options),
       service_(context_->make_queue(0)),
@@ -45,6 +45,7 @@ OpenclSession::OpenclSession(std::shared_ptr<OpenclContext> context, const Step&
                 hosts_.get()),
       events_(api_, plan_),
       iterations_(api_, queues_.handles.size(), max_in_flight(), options.marks_iterations) {
+  reject_delays(options);
   buffers_.initialise(service_.get());
   commands_.warm_up(service_.get());
   buffers_.initialise(service_.get());

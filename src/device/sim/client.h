@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "device/device.h"
@@ -19,8 +20,10 @@ inline constexpr std::size_t kUnits = 6;
 
 // A command with all lookups resolved.
 struct Work {
-  std::int64_t ns = 0;       // kernels: of one block; others: in total
-  std::int64_t held_ns = 0;  // how long it occupies its queue, because it is several kernels
+  std::int64_t ns = 0;                             // kernels: of one block; others: in total
+  std::int64_t delay_ns = 0;                       // that it is held up at the head of its queue
+  std::optional<std::uint32_t> delayed_iteration;  // nothing: each
+  std::int64_t held_ns = 0;                        // how long it occupies its queue, because it is several kernels
   std::uint32_t blocks = 1;
   std::uint32_t slots = 0;         // per block
   std::uint32_t most_at_once = 1;  // blocks of this launch that fit on the device

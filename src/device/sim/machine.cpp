@@ -251,6 +251,8 @@ bool Machine::try_launch(std::uint32_t index, const Packet& packet, std::int64_t
     if (queue.running != 0) return false;
     start_ns = std::max(start_ns, queue.ended_ns + gap_ns);
   }
+  const Work& work = packet.client->works[packet.subject];
+  if (work.delayed_iteration.value_or(packet.number) == packet.number) start_ns += work.delay_ns;
   if (start_ns > now_ns_) {
     schedule(index, start_ns);
     return false;

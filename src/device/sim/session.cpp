@@ -19,14 +19,18 @@ SimSession::SimSession(std::shared_ptr<Shared> shared, const Step& step, const P
                        const SessionOptions& options)
     : shared_(std::move(shared)),
       step_(step),
-      plan_(options.mode == SubmitMode::graph ? make_graph_plan(step, placement)
-                                              : make_plan(step, placement, options.is_pipelined)),
+      plan_(make_plan(step, placement, options)),
       mode_(options.mode),
       memory_(step.buffers().size()) {
   const std::size_t count = step.commands().size();
   const CostModel model(shared_->profile);
   client_.works.reserve(count);
   for (CommandId id = 0; id < count; ++id) client_.works.push_back(model.work_of(step, id));
+  check_delays(step, options);
+  for (const Disturbance::Delay& delay : options.disturbance.delays) {
+    client_.works[delay.command].delay_ns = delay.ns;
+    client_.works[delay.command].delayed_iteration = delay.iteration;
+  }
   allocate();
   client_.streams.resize(static_cast<std::size_t>(placement.stream_count));
   client_.events.resize(plan_.event_count);

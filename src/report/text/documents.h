@@ -104,6 +104,7 @@ TextReport overlap_sweep_report(const Json& points);
 TextReport overlap_points_report(const Json& document);  // weir.overlap_sweep/1
 TextReport tune_report(const Json& document);    // weir.overlap_tune/2
 TextReport trials_report(const Json& document);  // weir.trials/2
+TextReport race_report(const Json& document);    // weir.race/1
 
 // weir.preempt/2. `has_published`: also print published figures, which are many lines about other machines.
 TextReport preempt_report(const Json& document, bool has_published);

@@ -20,6 +20,9 @@ std::string flame_svg(const std::vector<FoldedStack>& stacks, const std::string&
 // weir.preempt/2: latency over the duration of the victim's blocks, one curve per mechanism, next to published curves.
 std::string preempt_svg(const Json& document);
 
+// One of the races of weir.race/1: the commands around the pair in their streams, and the wait that is missing.
+std::string race_svg(const Json& race);
+
 struct SvgOptions {
   std::string title;
   double width = 1280;     // of the whole picture, in pixels

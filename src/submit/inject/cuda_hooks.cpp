@@ -276,6 +276,22 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
   WEIR_ONE(one, cuGraphExecExternalSemaphoresWaitNodeSetParams)                                          \
   WEIR_ONE(one, cuGraphExecBatchMemOpNodeSetParams)                                                      \
   WEIR_ONE(one, cuGraphNodeSetEnabled)
+// Memory, and what else only those want who ask which commands touch the same memory.
+#define WEIR_TOUCHES(one)                                                                                \
+  WEIR_ONE(one, cuMemAllocPitch_v2)                                                                      \
+  WEIR_ONE(one, cuMemAllocManaged)                                                                       \
+  WEIR_SAME(one, cuMemAllocAsync)                                                                        \
+  WEIR_SAME(one, cuMemAllocFromPoolAsync)                                                                \
+  WEIR_SAME(one, cuMemFreeAsync)                                                                         \
+  WEIR_ONE(one, cuMemAllocHost_v2)                                                                       \
+  WEIR_ONE(one, cuMemHostRegister_v2)                                                                    \
+  WEIR_ONE(one, cuMemHostUnregister)                                                                     \
+  WEIR_ONE(one, cuMemMap)                                                                                \
+  WEIR_ONE(one, cuMemUnmap)                                                                              \
+  WEIR_ONE(one, cuStreamCreate)                                                                          \
+  WEIR_ONE(one, cuStreamCreateWithPriority)                                                              \
+  WEIR_SAME(one, cuStreamQuery)                                                                          \
+  WEIR_ONE(one, cuEventQuery)
 // clang-format on
 // All that cupti_functions.cpp follows.
 #define WEIR_HOOKS(one)                                                                                                \
@@ -323,7 +339,8 @@ struct Hook<Id, Arguments, CUresult(Types...)> {
                                                                                       one(cuDevicePrimaryCtxReset_v2,  \
                                                                                           cuDevicePrimaryCtxReset_v2)  \
                                                                                           WEIR_GREEN(one)              \
-                                                                                              WEIR_GRAPHS(one)
+                                                                                              WEIR_GRAPHS(one)         \
+                                                                                                  WEIR_TOUCHES(one)
 
 #define WEIR_TYPE(name, like) Hook<CUPTI_DRIVER_TRACE_CBID_##name, name##_params, decltype(like)>
 

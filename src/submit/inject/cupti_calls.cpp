@@ -152,6 +152,7 @@ void follow(const CudaFunction& function, CUstream stream, const CUpti_CallbackD
   switch (function.role) {
     case Role::plain:
     case Role::may_wait:
+    case Role::touches:
     case Role::graph_made:
     case Role::graph_changes:
     case Role::graph_ends:
@@ -266,7 +267,7 @@ std::string record_calls(Recorder& recorder, const CallsUser& user, CallsBy by) 
   const auto wants = [](const CudaFunction& function) {
     const bool is_for_hangs = function.kind == record::Kind::event_create ||
                               function.kind == record::Kind::event_destroy || function.role == Role::may_wait;
-    return !is_about_graphs(function) && (g_user.is_for_hangs || !is_for_hangs);
+    return !is_about_graphs(function) && !is_about_touches(function) && (g_user.is_for_hangs || !is_for_hangs);
   };
   std::string reason = follow_calls(on_call, wants, by);
   if (!reason.empty()) g_is_on.store(false);

@@ -9,6 +9,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   try {
     weir::inject::start_capture();
     weir::inject::start_record();
+    weir::inject::start_race();
   } catch (...) {
     std::fputs("weir: the program is not profiled: it is out of memory\n", stderr);
   }

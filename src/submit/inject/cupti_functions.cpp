@@ -76,6 +76,12 @@ constexpr Function with(Function function, Role role) {
             WEIR_AT(name##_ptds, field))
 #define WEIR_ROLE(name, role) with(WEIR_PLAIN(name, other), Role::role)
 
+// In a stream, but no command.
+#define WEIR_ASYNC(name)                                                                                        \
+  with(WEIR_ON(name, other), Role::touches), with(on(described(WEIR_ID(name##_ptsz), #name, Kind::other, true), \
+                                                     From::argument, WEIR_AT(name##_ptsz, hStream)),            \
+                                                  Role::touches)
+
 #define WEIR_GRAPH(name, role) about(WEIR_ROLE(name, role), Object::handle, WEIR_AT(name, hGraphExec))
 
 constexpr Function kFunctions[] = {
@@ -158,6 +164,11 @@ constexpr Function kFunctions[] = {
     WEIR_GRAPH(cuGraphExecExternalSemaphoresSignalNodeSetParams, graph_changes),
     WEIR_GRAPH(cuGraphExecExternalSemaphoresWaitNodeSetParams, graph_changes),
     WEIR_GRAPH(cuGraphExecBatchMemOpNodeSetParams, graph_changes), WEIR_GRAPH(cuGraphNodeSetEnabled, graph_changes),
+    WEIR_ROLE(cuMemAllocPitch_v2, touches), WEIR_ROLE(cuMemAllocManaged, touches), WEIR_ASYNC(cuMemAllocAsync),
+    WEIR_ASYNC(cuMemAllocFromPoolAsync), WEIR_ASYNC(cuMemFreeAsync), WEIR_ROLE(cuMemAllocHost_v2, touches),
+    WEIR_ROLE(cuMemHostRegister_v2, touches), WEIR_ROLE(cuMemHostUnregister, touches), WEIR_ROLE(cuMemMap, touches),
+    WEIR_ROLE(cuMemUnmap, touches), WEIR_ROLE(cuStreamCreate, touches), WEIR_ROLE(cuStreamCreateWithPriority, touches),
+    WEIR_ASYNC(cuStreamQuery), about(WEIR_ROLE(cuEventQuery, touches), Object::handle, WEIR_AT(cuEventQuery, hEvent)),
 #if CUDA_VERSION >= 12040
     WEIR_ROLE(cuGreenCtxDestroy, context_ends),  // its streams have a context of their own
 #endif

@@ -40,6 +40,7 @@ struct CudaFunction {
     graph_changes,  // an executable graph differs from what it was made of
     graph_ends,
     may_wait,  // of interest to those who ask where a program hangs
+    touches,   // memory, streams that are made, and questions: to those who ask which commands touch the same memory
   };
   std::uint16_t id = 0;
   bool is_followed = false;
@@ -58,6 +59,9 @@ constexpr bool ends_context(const CudaFunction& function) noexcept {
 constexpr bool is_about_graphs(const CudaFunction& function) noexcept {
   return function.role == CudaFunction::Role::graph_made || function.role == CudaFunction::Role::graph_changes ||
          function.role == CudaFunction::Role::graph_ends;
+}
+constexpr bool is_about_touches(const CudaFunction& function) noexcept {
+  return function.role == CudaFunction::Role::touches;
 }
 // Commands that the driver enqueues without waiting.
 constexpr bool is_launch(const CudaFunction& function) noexcept {

@@ -43,6 +43,9 @@ void start_capture();
 // once. Throws only when memory runs out.
 void start_record();
 
+// Follows the plan of `weir race` if WEIR_RACE_FOLDER names a folder; call once. Throws only when memory runs out.
+void start_race();
+
 // Holds a program's launches, for `weir sched run`, if WEIR_SCHED_SOCKET names a scheduler; call once. If anything is
 // missing, the program runs unscheduled, with a message on stderr.
 void start_gate() noexcept;

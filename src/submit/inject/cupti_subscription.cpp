@@ -16,7 +16,7 @@ struct Listener {
   std::bitset<kMaxCudaFunctions> wanted;  // written before `call`, as is the next
   bool is_hooked = false;
 };
-std::array<Listener, 2> g_listeners;  // the gate and the recorder
+std::array<Listener, 3> g_listeners;  // the gate, the recorder and the race's
 
 // CUpti_SubscriberParams as CUDA 13.2 has it; the headers that this was built with may be older. In 13.0 it ends before
 // the last field, and each version takes the size that it knows.

@@ -24,6 +24,10 @@ int create_file_of_process(const std::string& folder, const char* suffix, int mo
   return -1;
 }
 
+int open_own_file(const std::string& path, int mode) noexcept {
+  return ::open(path.c_str(), mode | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 std::vector<std::string> own_words() {
   std::vector<std::string> words;
   std::FILE* const file = std::fopen("/proc/self/cmdline", "re");

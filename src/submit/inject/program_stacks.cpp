@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -22,6 +23,7 @@ namespace weir::inject {
 namespace {
 
 constexpr int kMaxFrames = 40, kOwnFrames = 2;  // the handler and the kernel's trampoline
+constexpr int kMaxOwnFrames = 128;              // frameworks are deep
 constexpr std::size_t kMaxText = 60'000, kMaxThreads = 256;
 constexpr int kWaitsMs = 50;  // for one thread
 
@@ -61,12 +63,18 @@ std::string line_of(const char* path) {
   return line;
 }
 
-std::string frame_text(void* address) {
+// `has_place`: where no name is known, the place in the file stands for it.
+std::string frame_text(void* address, bool has_place = false) {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return "  ?";
   const char* const slash = std::strrchr(info.dli_fname, '/');
   const std::string library = slash == nullptr ? info.dli_fname : slash + 1;
-  if (info.dli_sname == nullptr) return "  [" + library + "]";
+  if (info.dli_sname == nullptr) {
+    char place[32] = "";
+    const auto at = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+    if (has_place) std::snprintf(place, sizeof(place), "+0x%llx", static_cast<unsigned long long>(at));
+    return "  [" + library + place + "]";
+  }
   int status = -1;
   char* const plain = abi::__cxa_demangle(info.dli_sname, nullptr, nullptr, &status);
   std::string text = "  " + std::string(status == 0 && plain != nullptr ? plain : info.dli_sname).substr(0, 160) +
@@ -177,6 +185,74 @@ std::string ProgramStacks::take() {
         "thread " + std::to_string(thread) + " (" + line_of((place + "comm").c_str()) + "):\n" + native_stack(thread);
   }
   return text.substr(0, kMaxText);
+}
+
+std::string own_native_stack() {
+  void* frames[kMaxOwnFrames];
+  const int count = ::backtrace(frames, kMaxOwnFrames);
+  Dl_info own{};
+  if (::dladdr(reinterpret_cast<void*>(&own_native_stack), &own) == 0) own.dli_fbase = nullptr;
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    Dl_info info{};
+    const bool is_own = ::dladdr(frames[i], &info) != 0 && info.dli_fbase == own.dli_fbase;
+    if (!is_own) text += frame_text(frames[i], true) + "\n";
+  }
+  return text;
+}
+
+namespace {
+
+std::string text_in(int descriptor) {
+  std::string text;
+  char part[4096];
+  for (ssize_t got = 0;
+       text.size() < kMaxText && (got = ::pread(descriptor, part, sizeof(part), static_cast<off_t>(text.size()))) > 0;)
+    text.append(part, static_cast<std::size_t>(got));
+  return text;
+}
+
+// Returns whether it could. The interpreter's own function for crashes takes no lock; versions that hide it are asked
+// by their public interface.
+bool dump_python(int descriptor, void* state, bool& has_own_frames) {
+  if (const auto dump = reinterpret_cast<void (*)(int, void*)>(::dlsym(RTLD_DEFAULT, "_Py_DumpTraceback"))) {
+    dump(descriptor, state);
+    return true;
+  }
+  const auto enter = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "PyGILState_Ensure"));
+  const auto leave = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "PyGILState_Release"));
+  const auto run = reinterpret_cast<int (*)(const char*)>(::dlsym(RTLD_DEFAULT, "PyRun_SimpleString"));
+  if (enter == nullptr || leave == nullptr || run == nullptr) return false;
+  const std::string code =
+      "exec(\"import faulthandler\\nfaulthandler.dump_traceback(file=" + std::to_string(descriptor) +
+      ", all_threads=False)\", {})";
+  const int before = enter();  // also for a thread that has it
+  has_own_frames = run(code.c_str()) == 0;
+  leave(before);
+  return has_own_frames;
+}
+
+}  // namespace
+
+std::string own_python_stack(std::string& reason) {
+  const auto is_there = reinterpret_cast<int (*)()>(::dlsym(RTLD_DEFAULT, "Py_IsInitialized"));
+  const auto state_of = reinterpret_cast<void* (*)()>(::dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState"));
+  void* const state = is_there == nullptr || is_there() == 0 || state_of == nullptr ? nullptr : state_of();
+  if (state == nullptr) return "";
+  const int descriptor = ::memfd_create("weir", MFD_CLOEXEC);
+  bool has_own_frames = false;
+  std::string text;
+  if (descriptor < 0 || !dump_python(descriptor, state, has_own_frames))
+    reason = "Python gives no frames";
+  else
+    text = text_in(descriptor);
+  if (descriptor >= 0) ::close(descriptor);
+  // Those of our own two lines come first, behind the title.
+  for (int i = 0; has_own_frames && i < 2; ++i)
+    if (const std::size_t own = text.find("  File \"<string>\", line "), end = text.find('\n', own);
+        own != std::string::npos && end != std::string::npos)
+      text.erase(own, end + 1 - own);
+  return text;
 }
 
 }  // namespace weir::inject

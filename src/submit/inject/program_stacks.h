@@ -22,4 +22,10 @@ class ProgramStacks {
   std::size_t read_ = 0;
 };
 
+// What the calling thread is doing, without frames of this library; a line per frame.
+std::string own_native_stack();
+// The frames of Python of the calling thread, whether or not it has the interpreter's lock, for which this waits: call
+// it without a lock. Else empty, with the reason where the thread runs Python. Nothing is interrupted.
+std::string own_python_stack(std::string& reason);
+
 }  // namespace weir::inject

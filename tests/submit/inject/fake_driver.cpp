@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -21,6 +22,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "fake_memory.h"
 
 struct CUctx_st {
   int device = 0;
@@ -36,6 +39,7 @@ struct Kernel {
   FakeDriverOrder* order = nullptr;
   int index = -1;
   bool is_in_part = false;
+  std::function<void()> body = nullptr;  // what it does when its time has passed
 };
 struct CUgraphNode_st {
   Kernel kernel;
@@ -134,6 +138,7 @@ void serve(CUstream stream) {
       if (ended != nullptr)
         ended(operation.correlation, stream, started.time_since_epoch().count(),
               std::chrono::steady_clock::now().time_since_epoch().count());
+      if (kernel.body) kernel.body();
       lock.lock();
       if (kernel.order != nullptr) kernel.order->is_running = false, ++kernel.order->next;
     }
@@ -179,6 +184,7 @@ CUresult submit(CUstream handle, bool is_per_thread, std::vector<Kernel> kernels
   const Lock lock(f.mutex);
   const CUstream stream = resolve(handle, is_per_thread);
   if (stream == nullptr || !stream->context->is_alive) return CUDA_ERROR_INVALID_HANDLE;
+  for (const Kernel& kernel : kernels) fake_memory_note(stream->id, "k" + std::to_string(kernel.us));
   if (stream->capture != nullptr) {
     for (const Kernel& kernel : kernels) stream->capture->nodes.push_back({kernel});
     return CUDA_SUCCESS;
@@ -212,6 +218,8 @@ CUresult around(std::uint32_t function, const Arguments& arguments, Body body) {
 
 std::vector<Kernel> kernel_of(CUfunction function, void** parameters) {
   if (parameters == nullptr) return {Kernel{}};
+  if (FakeWork work = fake_memory_kernel(function, parameters); work.body)
+    return {Kernel{.us = work.us, .body = std::move(work.body)}};
   Kernel kernel{*static_cast<int*>(parameters[0])};
   if (function == fake_driver_ordered_kernel()) {
     kernel.order = *static_cast<FakeDriverOrder**>(parameters[1]);
@@ -221,6 +229,16 @@ std::vector<Kernel> kernel_of(CUfunction function, void** parameters) {
 }
 
 }  // namespace
+
+CUresult fake_driver_submit(CUstream stream, FakeWork work) {
+  return submit(stream, false, {Kernel{.us = work.us, .body = std::move(work.body)}});
+}
+bool fake_driver_spoils_a_capture() {
+  const Lock lock(fake().mutex);
+  if (!spoils_a_capture()) return false;
+  misused("a capture is spoiled", CUDA_SUCCESS);
+  return true;
+}
 
 extern "C" {
 
@@ -331,6 +349,7 @@ CUresult cuFuncGetName(const char**, CUfunction) {
   return CUDA_ERROR_INVALID_HANDLE;
 }
 CUresult cuKernelGetName(const char** name, CUkernel kernel) {
+  if (kernel == reinterpret_cast<CUkernel>(fake_driver_moving_kernel())) return *name = "_Z4movePiS_", CUDA_SUCCESS;
   if (kernel != reinterpret_cast<CUkernel>(fake_driver_kernel())) return CUDA_ERROR_INVALID_HANDLE;
   return *name = "_Z9do_thingsPfi", CUDA_SUCCESS;
 }
@@ -389,6 +408,21 @@ CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus* status) {
   if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   *status = stream->capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
   return CUDA_SUCCESS;
+}
+CUresult cuStreamGetFlags(CUstream, unsigned* flags) { return *flags = CU_STREAM_NON_BLOCKING, CUDA_SUCCESS; }
+CUresult cuStreamGetCaptureInfo_v2(CUstream handle, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph*,
+                                   const CUgraphNode**, size_t*) {
+  const Lock lock(fake().mutex);
+  const CUstream stream = resolve(handle, false);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *status = stream->capture != nullptr ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  return *id = reinterpret_cast<cuuint64_t>(stream->capture), CUDA_SUCCESS;
+}
+CUresult cuStreamQuery(CUstream handle) {
+  const Lock lock(fake().mutex);
+  const CUstream stream = resolve(handle, false);
+  if (stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return stream->ended >= stream->submitted ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode) {
   const cuStreamBeginCapture_v2_params arguments{stream, mode};
@@ -531,9 +565,11 @@ CUresult cuEventRecord(CUevent event, CUstream handle) {
     const CUcontext of_stream = stream->context->primary != nullptr ? stream->context->primary : stream->context;
     if (event->context != of_stream) return misused("an event of another context", CUDA_ERROR_INVALID_HANDLE);
     event->is_recorded = true;
+    fake_memory_note(stream->id, "record");
     if (stream->capture != nullptr) {
       ++stream->capture->records;
       event->is_captured = true;
+      if (std::getenv("FAKE_DRIVER_CAPTURES_EVENTS") != nullptr) return CUDA_SUCCESS;
       return misused("an event is recorded into a graph", CUDA_SUCCESS);
     }
     ++stream->submitted;
@@ -550,6 +586,9 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent event, unsigned flags) {
     const Lock lock(f.mutex);
     const CUstream stream = resolve(handle, false);
     if (stream == nullptr || !f.events.contains(event)) return CUDA_ERROR_INVALID_HANDLE;
+    if (event->is_captured != (stream->capture != nullptr))
+      return misused("a wait from outside of a capture", CUDA_ERROR_STREAM_CAPTURE_ISOLATION);
+    fake_memory_note(stream->id, "wait");
     if (event->version == 0) return CUDA_SUCCESS;
     ++stream->submitted;
     stream->pending.push_back({{}, event, event->version, true, 0, nullptr});
