@@ -9,6 +9,7 @@ namespace weir::race {
 namespace {
 
 constexpr std::size_t kMostCandidates = 100, kTriedAlone = 6, kMostWeaker = 16, kAround = 3;
+constexpr int kMostAttempts = 4;
 
 // The naming of one race. Each run of it has the delays.
 class Naming {
@@ -75,7 +76,7 @@ class Naming {
 
   // Without suspects: by the places in the streams alone.
   std::vector<Candidate> by_places() {
-    if (delays_.size() != 1) return {};
+    if (delays_.size() != 1 || !excluded_.empty()) return {};
     const Log& log = search_->log();
     const Calls& calls = search_->calls();
     const auto delayed = calls.find(delays_.front().before);
@@ -97,6 +98,8 @@ class Naming {
   }
 
   const std::vector<Delay>& delays() const { return delays_; }
+  // It ended the change once, by chance: what follows the first command may race as well, and nearly always wins.
+  void exclude(const Candidate& candidate) { excluded_.push_back(wait_for(candidate, search_->log())); }
 
  private:
   // A wait that the library could not put in has cured nothing.
@@ -110,10 +113,10 @@ class Naming {
 
   // Without those whose waits are there already.
   std::vector<Candidate> left(std::vector<Candidate> of) const {
-    const std::vector<Wait>& there = search_->repairs();
-    std::erase_if(of, [&](const Candidate& each) {
-      return std::find(there.begin(), there.end(), wait_for(each, search_->log())) != there.end();
-    });
+    const auto has = [&](const std::vector<Wait>& waits, const Candidate& each) {
+      return std::find(waits.begin(), waits.end(), wait_for(each, search_->log())) != waits.end();
+    };
+    std::erase_if(of, [&](const Candidate& each) { return has(search_->repairs(), each) || has(excluded_, each); });
     return of;
   }
 
@@ -148,6 +151,7 @@ class Naming {
 
   Search* search_;
   std::vector<Delay> delays_;
+  std::vector<Wait> excluded_;
   int late_runs_ = 0;
 };
 
@@ -197,6 +201,7 @@ bool is_reused_between(const Log& log, const Candidate& candidate) {
 }
 
 void confirm(Search& search, Naming& naming, const std::vector<Candidate>& found, Race& race) {
+  race.delayed_runs = race.delayed_changes = race.cured_runs = race.cured_changes = 0;
   // Both kinds in turn, so that whatever changes on the machine meanwhile changes both.
   for (std::size_t i = 0; i < search.options().confirmations; ++i) {
     ++race.delayed_runs;
@@ -258,14 +263,20 @@ Hazard hazard_of(const Log& log, std::uint32_t first, std::uint32_t second) {
 
 Race name_race(Search& search, std::vector<Delay> delays, const std::string& change) {
   Naming naming(search, std::move(delays));
-  std::vector<Candidate> found = naming.by_suspects();
-  if (found.empty()) found = naming.by_places();
   Race race;
+  std::vector<Candidate> found;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    found = naming.by_suspects();
+    if (found.empty()) found = naming.by_places();
+    confirm(search, naming, found, race);
+    if (found.empty() || race.cured_changes == 0) break;
+    naming.exclude(found.front());
+    found.clear();
+  }
   race.delays = naming.delays();
   race.change = change;
   const Log& log = search.log();
   if (const auto delayed = search.calls().find(race.delays.front().before)) race.delayed = facts_of(log, *delayed);
-  confirm(search, naming, found, race);
   if (found.empty()) return race;
   for (const Candidate& each : found) race.waits.push_back(wait_for(each, log));
   const Candidate& pair = found.front();

@@ -105,6 +105,22 @@ TEST_F(RacySearch, two_races_are_named_one_after_the_other) {
   EXPECT_EQ(pairs, (std::set<std::string>{"produce consume", "consume consume_too"}));
 }
 
+TEST_F(RacySearch, a_wait_that_helps_once_by_chance_is_not_named) {
+  SearchOptions options;
+  options.races = 1;
+  Search one = search("two_writers", options);
+  one.hunt();
+  ASSERT_EQ(one.findings().races.size(), 1U);
+  std::filesystem::remove(folder_.path() / "two_writers");
+  std::optional<CommandName> delayed;
+  for (const Call& call : one.log().calls)
+    if (one.log().label_of(call) == "produce_a") delayed = call.name;
+  ASSERT_TRUE(delayed);
+  const Race race = name_race(one, {{*delayed, 400'000}}, "a change");
+  expect_named(race, "produce_b", "consume");
+  EXPECT_TRUE(std::filesystem::exists(folder_.path() / "two_writers")) << "no wait was tried";
+}
+
 TEST_F(RacySearch, only_a_checkpoint_changes) {
   Search one = search("checkpoint");
   one.hunt();
