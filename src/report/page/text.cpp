@@ -7,6 +7,7 @@
 #include "report/page/list.h"
 #include "report/text/documents.h"
 #include "report/text/fields.h"
+#include "report/text/sections.h"
 
 namespace weir::page {
 namespace {
@@ -15,7 +16,7 @@ using namespace fields;
 
 constexpr std::size_t kMaxRows = 2'000;           // of a table
 constexpr std::size_t kLongestPlain = 64 * 1024;  // of a text in columns
-constexpr std::size_t kMaxWarnings = 50;
+constexpr std::size_t kMaxWarnings = 50, kLongestKernel = 60;
 
 Json table_json(const ReportTable& table) {
   Json json = {{"columns", Json::array()}, {"rows", Json::array()}, {"after", table.after}};
@@ -72,6 +73,18 @@ void find_in(Page& page, const Json& document, const std::string& title, const s
            fmt::format("{} did not pass the conformance cases: {} failed of {}.", text(device, {"device", "name"}),
                        text(device, {"counts", "failed"}), text(device, {"counts", "cases"})),
            "Do not trust its numbers; each failure is explained below.", anchor});
+  for (const Json& race : first(list(document, {"races"}), kMaxWarnings)) {
+    const auto end = [&](const char* which, const char* otherwise) {
+      const std::string label = one_of(at(race, {which}), {"label"});
+      return label.empty() ? otherwise
+                           : fmt::format("{} ({}, {})", short_kernel_name(label, kLongestKernel),
+                                         text(race, {which, "command"}), text(race, {which, "stream"}));
+    };
+    page.find({Tone::bad, 1,
+               fmt::format("Nothing orders {} and {}, and the output depends on which comes first.",
+                           end("first", "a command"), end("second", "the host")),
+               one_of(race, {"missing"}), anchor});
+  }
   for (const Json& warning : first(list(document, {"warnings"}), kMaxWarnings)) {
     const std::string words = warning.is_string() ? warning.get<std::string>() : one_of(warning, {"message", "text"});
     if (!words.empty())

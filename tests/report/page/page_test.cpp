@@ -6,6 +6,7 @@
 #include <set>
 
 #include "report/page/html.h"
+#include "report/page/list.h"
 #include "report/page/samples.h"
 
 namespace weir::page {
@@ -68,6 +69,20 @@ TEST(Page, puts_the_worst_finding_first_and_into_the_headline) {
   EXPECT_EQ(order, (std::vector<std::string>{"bad", "bad", "warning", "good", "neutral"}));
   EXPECT_EQ(verdict["findings"][0]["anchor"], "x-1");
   EXPECT_TRUE(verdict["findings"][0]["advice"].is_null());
+}
+
+TEST(Page, a_race_is_a_finding) {
+  Page page = empty_page();
+  const Json race = {{"first", {{"command", "1.9"}, {"label", "copy"}, {"stream", "stream 13"}}},
+                     {"second", nullptr},
+                     {"missing", "wait for the copy first"}};
+  const Json found = {{"schema", "weir.race/1"}, {"races", {race}}, {"answer", "found"}};
+  section_list::text(page, page.add_source("race.json", "weir.race/1", found), found);
+  const Json verdict = std::move(page).document()["verdict"];
+  EXPECT_EQ(verdict["headline"],
+            "Nothing orders copy (1.9, stream 13) and the host, and the output depends on which comes first.");
+  ASSERT_EQ(verdict["findings"].size(), 1u);
+  EXPECT_EQ(verdict["findings"][0]["advice"], "wait for the copy first");
 }
 
 TEST(Page, says_over_what_it_looked_where_nothing_stands_out) {
