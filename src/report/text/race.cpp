@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "report/text/documents.h"
@@ -97,12 +99,24 @@ ReportTable lanes_table(const Json& race) {
   return table;
 }
 
+// The frames of Python, which stand behind the native ones: File "train.py", line 16 in step. They come first, because
+// that is where a wait can be put; then the native ones that have a name.
 void add_stack(const Json& race, const char* key, const char* title, ReportSection& section) {
   const Json& stack = list(race, {key});
   if (stack.empty()) return;
+  std::vector<std::string> python, named, others;
+  for (const Json& frame : stack) {
+    const std::string words = text(frame, {});
+    if (words.starts_with("Stack (") || words.starts_with("Thread ")) continue;
+    (words.starts_with("File ") ? python : words.starts_with("[") ? others : named).push_back(words);
+  }
+  // Without any name an address is better than nothing.
+  if (python.empty() && named.empty()) named = std::move(others);
+  python.insert(python.end(), named.begin(), named.end());
   ReportTable table{{{title, true}}};
-  for (const Json& frame : fields::first(stack, kMostStackLines)) table.rows.push_back({text(frame, {})});
-  if (stack.size() > kMostStackLines) table.after = fmt::format("and {} more", stack.size() - kMostStackLines);
+  for (std::size_t i = 0; i < std::min(python.size(), kMostStackLines); ++i) table.rows.push_back({python[i]});
+  if (const std::size_t left = stack.size() - table.rows.size(); left > 0)
+    table.after = fmt::format("and {} more in the document", left);
   section.add_unless_empty(std::move(table));
 }
 
