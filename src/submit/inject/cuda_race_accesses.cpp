@@ -137,17 +137,19 @@ void find_kernel_accesses(CUfunction kernel, void** parameters, void** extra, Ra
   mine->words.clear();
   take_words(*mine, kernel, parameters, extra);
   RaceRun& run = race_run();
-  std::size_t known = 0;
+  accesses.list.clear();
+  auto unknown_end = mine->words.begin();
   {
     const std::lock_guard lock(run.mutex);
-    known = static_cast<std::size_t>(
-        std::stable_partition(mine->words.begin(), mine->words.end(),
-                              [&](const Access& one) { return run.memory.find(one.begin) != nullptr; }) -
-        mine->words.begin());
+    for (const Access& one : mine->words) {
+      if (run.memory.find(one.begin) != nullptr)
+        accesses.list.push_back(one);
+      else
+        *unknown_end++ = one;
+    }
   }
-  accesses.list.assign(mine->words.begin(), mine->words.begin() + static_cast<std::ptrdiff_t>(known));
-  for (std::size_t i = known; i < mine->words.size(); ++i)
-    if (ask_for_block(*mine, mine->words[i].begin)) accesses.list.push_back(mine->words[i]);
+  for (auto one = mine->words.begin(); one != unknown_end; ++one)
+    if (ask_for_block(*mine, one->begin)) accesses.list.push_back(*one);
   if (accesses.list.size() > kMostAccesses) accesses.list.resize(kMostAccesses);
 }
 
