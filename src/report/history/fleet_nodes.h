@@ -11,7 +11,8 @@
 
 namespace weir::history {
 
-// By name. `since` is a time (2026-01-31T12:00:00Z) or its beginning; older probes are left out. Empty: all.
+// By name. `since` is a time (2026-01-31T12:00:00Z) or its beginning; older probes are left out. Empty: all. Without
+// the samples of their figures.
 std::vector<fleet::NodeReport> newest_nodes(Store& store, const std::string& since = {});
 
 // A figure of a device that became worse and has not become better since.
