@@ -1,5 +1,6 @@
 // The part of libweir_cupti.so that `weir race` talks to: counts the commands of each thread, does to them what the
 // plan says (cuda_race_acts.h), and writes the log of calls. Never makes a program fail: what cannot be done is noted.
+#include <atomic>
 #include <cstdlib>
 #include <exception>
 #include <string>
@@ -86,8 +87,8 @@ RaceStream stream_of_call(RaceThread& mine, const CudaFunction& function, const 
 
 // Compiling our kernels takes the driver milliseconds, which are better spent before the program is under way.
 void load_kernels_once(CUcontext context) {
-  static std::atomic<CUcontext> g_loaded{nullptr};
-  if (context == nullptr || g_loaded.exchange(context) == context) return;
+  static std::atomic<CUcontext> loaded{nullptr};
+  if (context == nullptr || loaded.exchange(context) == context) return;
   const RaceVisit visit(context);
   RaceKernels kernels;
   const std::string reason = visit ? find_race_kernels(context, kernels) : "its context cannot be entered";
