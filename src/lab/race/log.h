@@ -1,5 +1,5 @@
-// What one run of a program, or one iteration of a step, told its device, in the order of the calls. The one model that
-// the log of a program and the plan of a step become, and that everything else here reads.
+// The calls of one run of a program, or of one iteration of a step, in their order. A program's log and a step's plan
+// both become this, and everything else here reads it.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +68,8 @@ struct Stream {
   std::uint16_t device = 0;
 };
 
-// What a command's pointers led to: hashes before it and behind it, in the order of its accesses; both 0 where there
-// are none.
+// Hashes of the memory that a command may touch, before and after it, in the order of its accesses; both are 0 where
+// there is no hash.
 struct Hashes {
   CommandName name;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> before_behind;

@@ -232,7 +232,7 @@ Reference::Reference(OutputRules rules, std::vector<Outputs> plain) : rules_(std
     if (!is_equal) right_.numbers.erase(number.text);
   }
   if (!rules_.has_stdout) return;
-  // Lines can be told apart by their place only where all runs have as many.
+  // A line is known by its number, which needs the same number of lines in all runs.
   bool is_same_count = true;
   for (const Outputs& run : plain) is_same_count = is_same_count && run.lines.size() == right_.lines.size();
   is_varying_line_.assign(right_.lines.size(), false);

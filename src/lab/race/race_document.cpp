@@ -137,17 +137,20 @@ std::string missing_call(const Race& race) {
 
 Json race_document(const std::vector<std::string>& program, const SearchOptions& options, const Findings& findings,
                    const RunContext& context, const char* status) {
-  return WEIR_NAMED(
-      named("schema", schemas::race), named("created", wall_time()), named("status", status), context.command_line,
-      context.environment, named("command", program), findings.answer, named("reason", text_or_null(findings.ended_by)),
-      named("options", options_json(options)), findings.judged, findings.varying, findings.is_by_itself, findings.calls,
-      findings.commands, findings.streams, findings.unread, findings.suspect_count,
-      named("cost", WEIR_NAMED(named("plain_ns", or_null(findings.plain_ns)),
-                               named("observed_ns", or_null(findings.observed_ns)),
-                               named("delayed_ns", or_null(findings.delayed_ns)))),
-      named("races", json_list(findings.races, race_json)),
-      named("suspects", json_list(findings.suspects, suspect_json)), named("runs", json_list(findings.runs, run_json)),
-      findings.warnings, findings.notes, named("step", Json()));
+  const auto logged = [&](std::uint64_t count) { return findings.has_log ? Json(count) : Json(nullptr); };
+  return WEIR_NAMED(named("schema", schemas::race), named("created", wall_time()), named("status", status),
+                    context.command_line, context.environment, named("command", program), findings.answer,
+                    named("reason", text_or_null(findings.ended_by)), named("options", options_json(options)),
+                    findings.judged, findings.varying, findings.is_by_itself, named("calls", logged(findings.calls)),
+                    named("commands", logged(findings.commands)), named("streams", logged(findings.streams)),
+                    named("unread", logged(findings.unread)), named("suspect_count", logged(findings.suspect_count)),
+                    named("cost", WEIR_NAMED(named("plain_ns", or_null(findings.plain_ns)),
+                                             named("observed_ns", or_null(findings.observed_ns)),
+                                             named("delayed_ns", or_null(findings.delayed_ns)))),
+                    named("races", json_list(findings.races, race_json)),
+                    named("suspects", json_list(findings.suspects, suspect_json)),
+                    named("runs", json_list(findings.runs, run_json)), findings.warnings, findings.notes,
+                    named("step", Json()));
 }
 
 Json step_race_document(const std::string& workload, const StepRace& race, const RunContext& context) {

@@ -207,7 +207,7 @@ class LogReader {
     return true;
   }
 
-  // Where the allocation ends; that of an address that nobody allocated, behind its first byte.
+  // The end of the allocation. An address outside of all allocations stands for one byte.
   std::uint64_t block_end(std::uint64_t address) const {
     const auto after = blocks_.upper_bound(address);
     if (after != blocks_.begin() && std::prev(after)->second > address) return std::prev(after)->second;

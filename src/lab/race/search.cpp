@@ -145,6 +145,7 @@ void Search::observe() {
     findings_.warnings.emplace_back(
         "The library in the program wrote no log, so only blind delays can be tried and no pair be named.");
   } else {
+    findings_.has_log = true;
     log_ = std::move(*tried.run.log);
     suspects_ = find_suspects(log_, kMostSuspects);
   }

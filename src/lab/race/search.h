@@ -91,6 +91,7 @@ struct Findings {
   std::vector<RunRecord> runs;
   std::vector<Race> races;
   std::vector<SuspectFacts> suspects;  // the first ones
+  bool has_log = false;                // of an observed run, which the counts below come from
   std::uint64_t suspect_count = 0, commands = 0, calls = 0, unread = 0;
   std::size_t streams = 0;
   std::optional<std::int64_t> plain_ns, observed_ns, delayed_ns;  // medians

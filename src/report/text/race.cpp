@@ -156,10 +156,12 @@ void open_race(const Json& document, TextReport& report) {
                             "may choose by time what it computes (torch.backends.cudnn.benchmark), or commands "
                             "share memory in a way that cannot be seen."
                           : "No race was found, but not all runs ended.");
-  report.open("{}, {} in {}, {}. Why it ended: {}.", counted(runs.size(), "run"),
-              counted(number(document, {"commands"}).value_or(0), "command"),
-              counted(number(document, {"streams"}).value_or(0), "stream"),
-              counted(number(document, {"suspect_count"}).value_or(0), "suspect pair"), text(document, {"reason"}));
+  std::string seen;  // in the observed run; a replay has none
+  if (const auto commands = number(document, {"commands"}))
+    seen = fmt::format(", {} in {}, {}", counted(*commands, "command"),
+                       counted(number(document, {"streams"}).value_or(0), "stream"),
+                       counted(number(document, {"suspect_count"}).value_or(0), "suspect pair"));
+  report.open("{}{}. Why it ended: {}.", counted(runs.size(), "run"), seen, text(document, {"reason"}));
   if (answer == "varying") {
     report.open("It varies: {}.", joined(list(document, {"varying"}), "; "));
     report.open(

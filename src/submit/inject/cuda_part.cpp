@@ -104,21 +104,6 @@ struct Way {
   Event after = nullptr;      // to be recorded behind the launch
 };
 
-class Visiting {
- public:
-  explicit Visiting(Context context) noexcept : is_in_(cuda_driver().begin(context, &visit_)) {}
-  ~Visiting() {
-    if (is_in_) cuda_driver().end(visit_);
-  }
-  Visiting(const Visiting&) = delete;
-  Visiting& operator=(const Visiting&) = delete;
-  explicit operator bool() const noexcept { return is_in_; }
-
- private:
-  GateDriver::Visit visit_{};
-  bool is_in_;
-};
-
 // What belonged to a context that is gone. The handles are the driver's no more.
 void lose_all() noexcept {
   g_parts.clear();
@@ -159,7 +144,7 @@ unsigned units_of(unsigned all, std::uint32_t percent) noexcept {
 }
 
 bool make(Part& part) noexcept {
-  const Visiting visiting(primary());
+  const Visiting visiting(cuda_driver(), primary());
   CUdevResource all{}, mine{}, rest{};
   CUdevResourceDesc description = nullptr;
   unsigned groups = 1;
@@ -326,7 +311,7 @@ bool enter_graph(CUgraphExec executable, Stream stream, Context context, std::ui
   graph->stream = stream.handle;
   graph->thread = thread;
   Part* const part = percent == 0 || !graph->fits || primary() != context ? nullptr : part_of(percent);
-  const Visiting visiting(context);
+  const Visiting visiting(cuda_driver(), context);
   if (!visiting) return false;
   if (graph->last == nullptr && part != nullptr) graph->last = cuda_driver().make();
   // A twin for a part of another size is made only where the stream orders the two.
@@ -348,7 +333,7 @@ bool enter_graph(CUgraphExec executable, Stream stream, Context context, std::ui
 // Threads may do this at the same time for one stream: each waits for what was in it before, and what comes after waits
 // for each.
 bool enter_stream(Stream stream, Context context, std::uint32_t percent, Way* way) noexcept {
-  const Visiting visiting(context);
+  const Visiting visiting(cuda_driver(), context);
   if (!visiting) return false;
   Beside other;
   {
@@ -461,7 +446,7 @@ void leave_part(Stream stream, Context context) noexcept {
   if (way == nullptr || way->after == nullptr || g_is_off) return;
   const Way taken = *way;
   *way = {};
-  const Visiting visiting(context);
+  const Visiting visiting(cuda_driver(), context);
   if (visiting && taken.stream == nullptr) {
     cuda_driver().record(taken.after, stream.handle);
   } else if (visiting && (!cuda_driver().record(taken.after, taken.stream) ||
@@ -485,7 +470,7 @@ void follow(const CudaFunction& function, const void* arguments) {
     // One that differs from its copy is launched as it is from now on.
     drop(found->second);
     if (function.role != Role::graph_ends) return;
-    if (const Visiting visiting(g_primary); found->second.last != nullptr && visiting)
+    if (const Visiting visiting(cuda_driver(), g_primary); found->second.last != nullptr && visiting)
       cuda_driver().drop(found->second.last);
     g_graphs.erase(found);
     return;
@@ -528,7 +513,7 @@ void forget_parts() noexcept {
     ::clock_nanosleep(CLOCK_MONOTONIC, 0, &rest, nullptr);
   {
     const std::lock_guard lock(g_mutex);
-    const Visiting visiting(primary());
+    const Visiting visiting(cuda_driver(), primary());
     if (g_primary != nullptr && visiting) {
       for (auto& [executable, graph] : g_graphs) {
         drop_twin(graph);

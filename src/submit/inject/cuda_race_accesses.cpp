@@ -65,7 +65,7 @@ const std::vector<Parameter>& parameters_of(AccessMemory& mine, CUfunction kerne
   }
   CUcontext context = nullptr;
   driver.current(&context);
-  const RaceVisit visit(context);
+  const Visiting visit(cuda_driver(), context);
   // The runtime launches kernels of libraries by handles of the other kind.
   const char* name = nullptr;
   const auto of_library = reinterpret_cast<CUkernel>(kernel);
@@ -116,7 +116,7 @@ bool ask_for_block(AccessMemory& mine, std::uint64_t word) {
   CUdeviceptr begin = 0;
   std::size_t bytes = 0;
   if (driver.current(&context) != CUDA_SUCCESS || context == nullptr) return false;
-  const RaceVisit visit(context);
+  const Visiting visit(cuda_driver(), context);
   if (!visit || driver.address_range(&begin, &bytes, word) != CUDA_SUCCESS || bytes == 0) {
     known = word;
     return false;
@@ -165,7 +165,7 @@ Side side_of(std::uint64_t address) noexcept {
   const RaceDriver& driver = race_driver();
   CUcontext context = nullptr;
   if (driver.current(&context) != CUDA_SUCCESS || context == nullptr) return Side::pageable;
-  const RaceVisit visit(context);
+  const Visiting visit(cuda_driver(), context);
   unsigned type = 0;
   if (!visit || driver.pointer(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) != CUDA_SUCCESS) return Side::pageable;
   return type == CU_MEMORYTYPE_DEVICE ? Side::device : type == CU_MEMORYTYPE_HOST ? Side::pinned : Side::pageable;

@@ -52,7 +52,7 @@ cuuint64_t capture_id(CUstream stream) noexcept {
 // Returns why it was not done, or empty.
 std::string delay(const RaceThread& thread, std::int64_t ns) {
   if (thread.capture == RaceCapture::forbidden) return kForbidden;
-  const RaceVisit visit(thread.stream.context);
+  const Visiting visit(cuda_driver(), thread.stream.context);
   if (!visit) return "left out: the context of the stream cannot be entered";
   const std::string reason = launch_delay(thread.stream.context, thread.stream.handle, ns);
   return reason.empty() ? "" : "left out: " + reason;
@@ -63,7 +63,7 @@ std::string record_wait(const RaceThread& thread, std::uint32_t number) {
   PlannedWait made;
   made.context = thread.stream.context;
   made.is_captured = thread.capture == RaceCapture::captured;
-  const RaceVisit visit(made.context);
+  const Visiting visit(cuda_driver(), made.context);
   if (!visit) return "left out: the context of the first stream cannot be entered";
   if (made.is_captured) made.capture = capture_id(thread.stream.handle);
   made.event = static_cast<CUevent>(cuda_driver().make());
@@ -90,7 +90,7 @@ std::string await(const RaceThread& thread, std::uint32_t number) {
   if (!wait.is_recorded) return "left out: the first command was not submitted before the second";
   if (thread.capture == RaceCapture::forbidden) return kForbidden;
   const bool is_captured = thread.capture == RaceCapture::captured;
-  const RaceVisit visit(thread.stream.context);
+  const Visiting visit(cuda_driver(), thread.stream.context);
   if (!visit) return "left out: the context of the second stream cannot be entered";
   if (is_captured != wait.is_captured) return "left out: only one of the two commands is captured into a graph";
   if (is_captured && (wait.capture == 0 || capture_id(thread.stream.handle) != wait.capture))
@@ -102,7 +102,7 @@ std::string await(const RaceThread& thread, std::uint32_t number) {
 // Not for ever: the command may wait for what this thread does next.
 std::string join_command(const RaceThread& thread) {
   if (thread.capture != RaceCapture::none) return "left out: the command is captured into a graph";
-  const RaceVisit visit(thread.stream.context);
+  const Visiting visit(cuda_driver(), thread.stream.context);
   if (!visit) return "left out: the context of the stream cannot be entered";
   const Event event = cuda_driver().make();
   if (event == nullptr) return "left out: no event can be made";
@@ -160,7 +160,7 @@ struct AccessHash {
 std::string hash_accesses(const RaceThread& thread, std::vector<AccessHash>& hashes) {
   hashes.clear();
   if (thread.capture != RaceCapture::none) return "left out: the command is captured into a graph";
-  const RaceVisit visit(thread.stream.context);
+  const Visiting visit(cuda_driver(), thread.stream.context);
   if (!visit) return "left out: the context of the stream cannot be entered";
   if (const CUresult result = race_driver().synchronize(); result != CUDA_SUCCESS)
     return "left out: the device cannot be waited for: " + describe_answer(result);

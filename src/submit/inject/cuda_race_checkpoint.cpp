@@ -44,7 +44,7 @@ bool is_on_device(const void* memory) noexcept {
   unsigned type = 0;
   CUcontext context = nullptr;
   if (race_driver().current(&context) != CUDA_SUCCESS) context = nullptr;
-  const RaceVisit visit(context);
+  const Visiting visit(cuda_driver(), context);
   const auto address = reinterpret_cast<CUdeviceptr>(memory);
   return visit && race_driver().pointer(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) == CUDA_SUCCESS &&
          type == CU_MEMORYTYPE_DEVICE;
@@ -69,7 +69,7 @@ void write_checkpoint_entry(RaceThread& mine, const Checkpoint& made, std::uint6
 std::string hash_on_device(Checkpoint& made, const RaceStream& stream, std::uint64_t begin, std::uint64_t bytes) {
   if (stream.context == nullptr) return "the stream's context is not known";
   if (race_capture_of(stream.handle, stream.context) != RaceCapture::none) return "the stream is captured into a graph";
-  const RaceVisit visit(stream.context);
+  const Visiting visit(cuda_driver(), stream.context);
   if (!visit) return "the stream's context cannot be entered";
   std::string reason;
   RaceSlot* const slot = new_race_slot(reason);
@@ -148,7 +148,7 @@ void write_checkpoints(bool is_end) {
   for (const Checkpoint& one : late) {
     if (one.slot != nullptr && !one.slot->is_ready() && one.context != waited_for) {
       // An error where the driver has gone before us, and then everything has ended.
-      if (const RaceVisit visit(one.context); visit) race_driver().synchronize();
+      if (const Visiting visit(cuda_driver(), one.context); visit) race_driver().synchronize();
       waited_for = one.context;
     }
     if (one.slot == nullptr || one.slot->is_ready())

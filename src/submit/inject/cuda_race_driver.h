@@ -46,22 +46,6 @@ const RaceDriver& race_driver() noexcept;
 // CUDA error 700 (CUDA_ERROR_ILLEGAL_ADDRESS)
 std::string describe_answer(CUresult result);
 
-// While one of these exists, the calling thread may call the driver in this context, whatever is captured.
-class RaceVisit {
- public:
-  explicit RaceVisit(CUcontext context) noexcept : is_in_(cuda_driver().begin(context, &visit_)) {}
-  ~RaceVisit() {
-    if (is_in_) cuda_driver().end(visit_);
-  }
-  RaceVisit(const RaceVisit&) = delete;
-  RaceVisit& operator=(const RaceVisit&) = delete;
-  explicit operator bool() const noexcept { return is_in_; }
-
- private:
-  GateDriver::Visit visit_{};
-  bool is_in_;
-};
-
 struct RaceKernels {
   CUfunction delay = nullptr;  // of nanoseconds
   CUfunction hash = nullptr;   // of a range, for a RaceSlot

@@ -69,7 +69,7 @@ StreamFacts ask_about(CUstream handle, CUcontext context, const RaceThread& thre
   if (!facts.name.empty()) return facts;
   // Asking a stream for its number while it is captured would end the capture (CUDA 13.0, driver 580).
   if (race_capture_of(handle, facts.context) != RaceCapture::none) return facts;
-  const RaceVisit visit(facts.context);
+  const Visiting visit(cuda_driver(), facts.context);
   const RaceDriver& driver = race_driver();
   unsigned asked = 0;
   if (!visit) return facts;
@@ -144,7 +144,7 @@ void race_stream_made(CUstream handle, unsigned flags) {
   CUcontext context = nullptr;
   if (race_driver().current(&context) != CUDA_SUCCESS) context = nullptr;
   MadeStream made{flags, ""};
-  if (const RaceVisit visit(context); visit) made.name = number_name(handle);
+  if (const Visiting visit(cuda_driver(), context); visit) made.name = number_name(handle);
   const std::lock_guard lock(race_run().mutex);
   race_streams().made[handle] = std::move(made);
 }
@@ -175,7 +175,7 @@ void race_capture_changes(int by) noexcept {
 RaceCapture race_capture_of(CUstream handle, CUcontext context) noexcept {
   if (g_race_captures.load(std::memory_order_relaxed) == 0) return RaceCapture::none;
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  const RaceVisit visit(context);
+  const Visiting visit(cuda_driver(), context);
   // An error: some other stream is captured, which this one may not disturb.
   if (!visit || race_driver().is_capturing(handle, &status) != CUDA_SUCCESS) return RaceCapture::forbidden;
   return status == CU_STREAM_CAPTURE_STATUS_NONE ? RaceCapture::none : RaceCapture::captured;

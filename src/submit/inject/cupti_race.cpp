@@ -89,7 +89,7 @@ RaceStream stream_of_call(RaceThread& mine, const CudaFunction& function, const 
 void load_kernels_once(CUcontext context) {
   static std::atomic<CUcontext> loaded{nullptr};
   if (context == nullptr || loaded.exchange(context) == context) return;
-  const RaceVisit visit(context);
+  const Visiting visit(cuda_driver(), context);
   RaceKernels kernels;
   const std::string reason = visit ? find_race_kernels(context, kernels) : "its context cannot be entered";
   if (!reason.empty()) note_race("delays and hashes are left out: " + reason);

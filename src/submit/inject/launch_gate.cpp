@@ -23,24 +23,18 @@ thread_local bool t_is_inside = false;
 
 const void* this_thread() noexcept { return &t_is_inside; }
 
-class Visiting {
+class OwnVisit {
  public:
-  Visiting(const GateDriver& driver, Context context) noexcept : driver_(driver) {
-    t_is_inside = true;
-    is_in_ = driver.begin(context, &visit_);
-  }
-  ~Visiting() {
-    if (is_in_) driver_.end(visit_);
-    t_is_inside = false;
-  }
-  Visiting(const Visiting&) = delete;
-  Visiting& operator=(const Visiting&) = delete;
-  explicit operator bool() const noexcept { return is_in_; }
+  OwnVisit(const GateDriver& driver, Context context) noexcept : visiting_(driver, context) {}
+  explicit operator bool() const noexcept { return static_cast<bool>(visiting_); }
 
  private:
-  const GateDriver& driver_;
-  GateDriver::Visit visit_{};
-  bool is_in_ = false;
+  struct Inside {
+    Inside() noexcept { t_is_inside = true; }
+    ~Inside() { t_is_inside = false; }
+  };
+  Inside inside_;  // around the visit, which calls the driver as well
+  Visiting visiting_;
 };
 
 }  // namespace
@@ -87,7 +81,7 @@ bool LaunchGate::mark(Stream stream, Context context) noexcept {
   auto lane = std::find_if(lanes_.begin(), lanes_.end(), [&](const Lane& known) {
     return known.handle == stream.handle && known.context == context && known.thread == thread;
   });
-  const Visiting visiting(*driver_, context);
+  const OwnVisit visiting(*driver_, context);
   if (!visiting) return false;
   if (lane != lanes_.end() && lane->count == kMarks) {
     Mark& last = lane->marks[(lane->first + lane->count - 1) % kMarks];
@@ -128,7 +122,7 @@ void LaunchGate::keep_event(Context context, Event event) noexcept {
 // Returns how many of the lane's commands have ended since the last call.
 std::uint32_t LaunchGate::collect(Lane& lane) noexcept {
   std::uint32_t ended = 0, count = 0;
-  const Visiting visiting(*driver_, lane.context);
+  const OwnVisit visiting(*driver_, lane.context);
   State state = visiting ? State::ended : State::lost;
   while (lane.count > 0 && state != State::running) {
     const Mark mark = lane.marks[lane.first];
@@ -191,12 +185,12 @@ void LaunchGate::forget() noexcept {
       for (; lane.count > 0; --lane.count, lane.first = (lane.first + 1) % kMarks) {
         const Mark& mark = lane.marks[lane.first];
         forgotten += mark.commands;
-        const Visiting visiting(*driver_, lane.context);
+        const OwnVisit visiting(*driver_, lane.context);
         if (visiting) driver_->drop(mark.event);
       }
     lanes_.clear();
     for (const Spare& spare : spares_) {
-      const Visiting visiting(*driver_, spare.context);
+      const OwnVisit visiting(*driver_, spare.context);
       if (visiting) driver_->drop(spare.event);
     }
     spares_.clear();

@@ -44,6 +44,24 @@ struct GateDriver {
   void (*drop)(Event event) = nullptr;
 };
 
+// While one of these exists, the calling thread may call the driver in this context, whatever is captured.
+class Visiting {
+ public:
+  Visiting(const GateDriver& driver, Context context) noexcept
+      : driver_(driver), is_in_(driver.begin(context, &visit_)) {}
+  ~Visiting() {
+    if (is_in_) driver_.end(visit_);
+  }
+  Visiting(const Visiting&) = delete;
+  Visiting& operator=(const Visiting&) = delete;
+  explicit operator bool() const noexcept { return is_in_; }
+
+ private:
+  const GateDriver& driver_;
+  GateDriver::Visit visit_{};
+  bool is_in_;
+};
+
 class LaunchGate {
  public:
   LaunchGate(scheduler::Gate& gate, const GateDriver& driver);

@@ -16,7 +16,7 @@ namespace weir::inject {
 // A file that grows by whole lines; -1 stays -1, and what is written then is lost.
 class RaceLines {
  public:
-  // Returns why the file cannot be had, or empty.
+  // Returns the reason where the file cannot be created, else nothing.
   std::string open(const std::string& path);
   void add(std::string_view text) noexcept;  // as it is
 
